@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_FIT_H
+#define SATTN_FIT_H
+
+/* Fitting a Gaussian mixture to tokens: k-means++ and expectation-maximisation.
+ *
+ *   x_n ~ sum_c pi_c N(m_c, S_c), N tokens of width D. Start: k-means++ seeding, then Lloyd
+ *   iterations. Then EM on the log-likelihood  sum_n log sum_c pi_c N(x_n; m_c, S_c).
+ *   Source: Arthur, Vassilvitskii, "k-means++", SODA 2007; Dempster, Laird, Rubin, JRSS B 39 (1977).
+ *   Since: 0.1 */
+
+#include "base.h"
+#include "mixture.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Called after every iteration on the calling thread, with the mean log-likelihood per token (or,
+ * with covariance kind ZERO, minus half the mean squared distance). Not 0 stops the fit. */
+typedef int32_t (*sattn_fit_progress)(void *context, int64_t iteration, double log_likelihood);
+
+typedef struct sattn_fit {
+    int64_t size;                      /* sizeof (sattn_fit) as the caller was compiled */
+    int64_t tokens, components, width; /* N, C, D */
+    int32_t covariance_kind;           /* ZERO = k-means alone, DIAG, FULL */
+    int32_t flags;                     /* 0 */
+    int32_t threads;                   /* as in base.h */
+    int32_t reserved;                  /* 0 */
+    int64_t lloyd_iterations;          /* at most; init sets 20 */
+    int64_t em_iterations;             /* at most; init sets 100 */
+    double tolerance; /* stop EM when the mean log-likelihood rises by less; init sets 1e-6 */
+    double floor;     /* least eigenvalue of a covariance (variance for DIAG), > 0; init sets 1e-6 */
+    uint64_t seed;    /* of the k-means++ draws: same seed, same fit */
+
+    const void *token; /* [N][D] */
+    int64_t token_row;
+
+    /* Outputs, packed as mixture.h wants them; covariance may be NULL for kind ZERO. */
+    void *log_weight; /* [C], normalised; -inf for a component that no token needs */
+    void *mean;       /* [C][D] */
+    void *covariance; /* [C][...] by kind */
+
+    /* Optional outputs */
+    double *trace;         /* [trace_length] log-likelihood after each EM iteration, rest NaN */
+    int64_t trace_length;
+    int64_t *iterations;   /* EM iterations done */
+    int32_t *label;        /* [N] most likely component */
+
+    sattn_fit_progress progress; /* NULL = none */
+    void *progress_context;
+} sattn_fit;
+
+/* Fills *p with defaults and packed strides. Errors: SATTN_ENULL, SATTN_ESTRUCT, SATTN_ESIZE,
+ * SATTN_EOPTION. */
+SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t components,
+                                 int64_t width, int32_t covariance_kind);
+
+/* Fits the mixture.
+ *
+ * Errors:  SATTN_ENULL token, log_weight, mean (or covariance) is NULL; SATTN_ESTRUCT; SATTN_ESIZE
+ *          a negative size, no token or no component; SATTN_ESTRIDE token_row < D; SATTN_EOPTION;
+ *          SATTN_EVALUE a token is not finite, floor <= 0, tolerance < 0 or NaN, threads out of
+ *          range; SATTN_ENOMEM; SATTN_ECANCELLED the callback asked to stop. No output is written
+ *          then.
+ * Numbers: duplicates, constant coordinates and more components than distinct tokens are legal:
+ *          a component that no token needs gets log weight -inf, a finite mean and the floor as
+ *          covariance. The log-likelihood never falls but for rounding and the floor. Sums
+ *          over tokens are in f64 for both types; same seed, same bits for any thread count.
+ * Threads: over blocks of tokens and over components.
+ * Memory:  N x C responsibilities (as the type), C D^2 doubles, allocated and freed within the call. */
+SATTN_API int32_t sattn_fit_f32(const sattn_fit *p);
+SATTN_API int32_t sattn_fit_f64(const sattn_fit *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

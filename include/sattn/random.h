@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_RANDOM_H
+#define SATTN_RANDOM_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counter-based random numbers: the i-th number of a stream is a function of (seed, stream, i) alone,
+ * so that any part of a stream can be drawn anywhere, in any order, by any number of threads.
+ *
+ *   Block j of a stream is Philox4x32-10 with key (seed low, seed high) and counter (j low, j high,
+ *   stream low, stream high): four 32-bit words w0 .. w3.
+ *   words:   word i is w[i mod 4] of block i / 4.
+ *   uniform: number i = (w_hi 2^32 + w_lo) >> 11, times 2^-53, plus 2^-54, of words lo = 2 i, hi = 2 i + 1: in (0, 1).
+ *   normal:  numbers 2 p and 2 p + 1 are sqrt(-2 log U) cos(2 pi V) and sqrt(-2 log U) sin(2 pi V) of
+ *            uniforms U = number 2 p, V = number 2 p + 1 (Box and Muller). f32 rounds the f64 number.
+ * Shapes:  n numbers from number `first` on. first + n < 2^62.
+ * Errors:  SATTN_ESIZE n or first < 0 or first + n >= 2^62; SATTN_ENULL out is NULL and n > 0.
+ * Numbers: words and uniforms are exact; normals are within 2 ULP of the formula (libm).
+ * Threads: serial. Memory: none.
+ * Source:  Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+ * Since:   0.1 */
+SATTN_API int32_t sattn_random_words(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                     uint32_t *out);
+SATTN_API int32_t sattn_random_uniform_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                           double *out);
+SATTN_API int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                          double *out);
+SATTN_API int32_t sattn_random_normal_f32(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                          float *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_SATTN_H
+#define SATTN_SATTN_H
+
+/* libsattn: softmax attention on the CPU, exact, reproducible, and its infinite-prompt limit on
+ * Gaussian mixtures. This header includes the rest. */
+
+#include "base.h"
+#include "exp.h"
+#include "fit.h"
+#include "isa.h"
+#include "mixture.h"
+#include "random.h"
+#include "softmax.h"
+
+#endif

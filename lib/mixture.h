@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_LIB_MIXTURE_H
+#define SATTN_LIB_MIXTURE_H
+
+/* What forward and backward of mixture attention share: checks, and the plan of a call. */
+
+#include "sattn/mixture.h"
+
+enum { SATTN_FORWARD = 0, SATTN_BACKWARD = 1, SATTN_SHAPE = 2 /* shapes and options alone */ };
+
+/* Copies the caller's descriptor to *p and checks all of it but the values of the log weights. */
+int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int direction,
+                            int64_t element_bytes);
+
+/* E of the output: D when the values are the keys. */
+static inline int64_t sattn_value_width(const sattn_mixture *p)
+{
+    return p->value_width ? p->value_width : p->width;
+}
+
+/* Elements of `covariance` for one component. */
+static inline int64_t sattn_covariance_width(const sattn_mixture *p)
+{
+    return p->covariance_kind == SATTN_COVARIANCE_FULL   ? p->width * p->width
+           : p->covariance_kind == SATTN_COVARIANCE_DIAG ? p->width
+                                                         : 0;
+}
+
+/* How a call is cut, and where things are in its workspace (offsets and sizes in elements). Every
+ * cut depends on the shape alone; the number of threads only decides who does what. */
+typedef struct sattn_mixture_plan {
+    int32_t threads;
+    int64_t tiles;        /* of SATTN_TILE queries, per batch entry */
+    int64_t windows;      /* of SATTN_WINDOW components */
+    int64_t mixtures;     /* batch entries with a mixture of their own: B or 1 */
+    int split;            /* forward: windows are tasks of their own */
+    int64_t block;        /* backward: queries whose weights are kept at once */
+    int32_t lanes;        /* backward: batch entries worked on at once, each by threads / lanes */
+    int64_t centred;      /* [mixtures][C + 1][D]: centred means, then the centre */
+    int64_t states, state;         /* forward, split: [B][tiles][windows] states of `state` elements */
+    int64_t planes, plane;         /* backward: [lanes] planes of `plane` elements */
+    int64_t scratch, scratch_size; /* [threads] */
+    int64_t elements;              /* of all */
+} sattn_mixture_plan;
+
+/* SATTN_OK, or SATTN_ESIZE if the workspace overflows. */
+int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p, int direction,
+                                int64_t element_bytes);
+
+/* Rows of a covariance or cross block whose gradient one task forms, and queries per product. */
+enum { SATTN_PANEL = 32, SATTN_CHUNK = 192 };
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "mixture_call.h"
+
+#include <stddef.h>
+
+typedef FN(sattn_call) call;
+typedef FN(sattn_components) components;
+
+static const real *log_weights(const call *k, int64_t b)
+{
+    return (const real *)k->p->log_weight + b * k->p->log_weight_batch;
+}
+
+static real *centred_means(const call *k, int64_t b)
+{
+    const int64_t own = k->plan->mixtures > 1 ? b : 0;
+    return k->work + k->plan->centred + own * (k->p->components + 1) * k->p->width;
+}
+
+const real *FN(sattn_call_centre)(const call *k, int64_t b)
+{
+    return centred_means(k, b) + k->p->components * k->p->width;
+}
+
+/* Length of the run of components with a weight in [*first, end), *first moved to its start. */
+static int64_t next_run(const real *log_weight, int64_t *first, int64_t end)
+{
+    int64_t next;
+    while (*first < end && log_weight[*first] == -(real)__builtin_inf())
+        ++*first;
+    for (next = *first; next < end && log_weight[next] != -(real)__builtin_inf(); next++)
+        ;
+    return next - *first;
+}
+
+int64_t FN(sattn_call_run)(const call *k, int64_t b, int64_t from, int64_t end, int64_t *first,
+                           components *run)
+{
+    const sattn_mixture *p = k->p;
+    const int64_t d = p->width, e = p->value_width, s = sattn_covariance_width(p);
+    *first = from;
+    const int64_t count = next_run(log_weights(k, b), first, end);
+    const real *covariance = p->covariance, *value = p->value_mean, *cross = p->cross;
+    *run = (components){
+        .count = count,
+        .width = d,
+        .value_width = sattn_value_width(p),
+        .kind = p->covariance_kind,
+        .joint = e > 0,
+        .log_weight = log_weights(k, b) + *first,
+        .mean = centred_means(k, b) + *first * d,
+        .covariance = covariance ? covariance + b * p->covariance_batch + *first * s : NULL,
+        .value_mean = value ? value + b * p->value_mean_batch + *first * e : NULL,
+        .cross = cross ? cross + b * p->cross_batch + *first * e * d : NULL,
+    };
+    return count;
+}
+
+static int32_t check_log_weights(const call *k)
+{
+    const int64_t sets = k->p->log_weight_batch ? k->p->batch : k->p->batch > 0;
+    for (int64_t b = 0; b < sets; b++)
+        for (int64_t c = 0; c < k->p->components; c++)
+            if (!(log_weights(k, b)[c] < (real)__builtin_inf()))
+                return SATTN_EVALUE;
+    return SATTN_OK;
+}
+
+/* centre = sum of weight times mean over the sum of weights; then mean - centre. The answer does not
+ * depend on the centre but for rounding: logits shift together, the output shifts back. */
+static void centre_means(const call *k, int64_t b)
+{
+    const int64_t c = k->p->components, d = k->p->width;
+    const real *mean = (const real *)k->p->mean + b * k->p->mean_batch, *log_weight = log_weights(k, b);
+    real *centred = centred_means(k, b), *centre = centred + c * d, top = -(real)__builtin_inf();
+    static const real one = 1;
+    double sum = 0;
+    for (int64_t i = 0; i < d; i++)
+        centre[i] = 0;
+    for (int64_t i = 0; i < c; i++)
+        top = log_weight[i] > top ? log_weight[i] : top;
+    int64_t first, count;
+    for (int64_t at = 0; at < c; at = first + count) {
+        real weight[SATTN_WINDOW];
+        first = at;
+        count = next_run(log_weight, &first, at + SATTN_WINDOW < c ? at + SATTN_WINDOW : c);
+        for (int64_t i = 0; i < count; i++)
+            weight[i] = log_weight[first + i];
+        kernels()->mixture_weights(count, weight, top, 0);
+        for (int64_t i = 0; i < count; i++)
+            sum += weight[i];
+        kernels()->gemm(&(struct FN(sattn_gemm)){1, d, count, weight, 0, 1, mean + first * d, d, centre, d,
+                                                 centre, 0, 1});
+    }
+    for (int64_t i = 0; i < d && sum > 0; i++)
+        centre[i] = (real)(-centre[i] / sum);
+    for (int64_t at = 0; at < c; at = first + count) {
+        first = at;
+        count = next_run(log_weight, &first, c);
+        kernels()->gemm(&(struct FN(sattn_gemm)){count, d, 1, &one, 0, 0, centre, 0, centred + first * d, d,
+                                                 mean + first * d, d, 1});
+    }
+    for (int64_t i = 0; i < d; i++)
+        centre[i] = -centre[i];
+}
+
+int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixture_plan *plan)
+{
+    const int64_t bytes = plan->elements * (int64_t)sizeof(real);
+    *k = (call){p, plan, p->work, NULL};
+    if (check_log_weights(k) != SATTN_OK)
+        return SATTN_EVALUE;
+    if (!p->work)
+        k->work = k->owned = sattn_alloc(bytes);
+    else if (p->work_bytes < bytes || (uintptr_t)p->work % 64)
+        return SATTN_EWORKSPACE;
+    if (!k->work)
+        return SATTN_ENOMEM;
+    for (int64_t b = 0; b < plan->mixtures; b++)
+        centre_means(k, b);
+    return SATTN_OK;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_REAL_H
+#define SATTN_REAL_H
+
+/* A typed file of lib/ is compiled once per type, with SATTN_REAL = 32 or 64. This header gives it
+ *   real          the type
+ *   FN(name)      name_f32 or name_f64
+ *   kernels()     the active row of kernels of that type */
+
+#include "isa.h"
+
+#if SATTN_REAL == 32
+typedef float real;
+#define FN(name) name##_f32
+#define kernels() (sattn_active_row()->f32)
+#elif SATTN_REAL == 64
+typedef double real;
+#define FN(name) name##_f64
+#define kernels() (sattn_active_row()->f64)
+#else
+#error "SATTN_REAL must be 32 or 64"
+#endif
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_MIXTURE_TILE_H
+#define SATTN_MIXTURE_TILE_H
+
+/* What the forward and the backward pass of a tile share. Lanes are queries: each step below is the
+ * same for every lane, and sums run in the order of their index, so a query's bits depend neither
+ * on the vector's width nor on its neighbours.
+ *
+ * A run of components is taken in batches. If components have matrices, the keys m_c + S_c u of a batch
+ * fill about BATCH_ROWS rows of a tile, one matrix product for all of them; if they have none, the
+ * batch is the run, and logits and values are products with its means.
+ *
+ * A tile is walked in groups of 3 vectors, which hides the latency of dependent FMAs; a group's idle
+ * lanes hold zeros or leftovers that nothing reads. */
+
+#include "elementary.h"
+
+enum { GROUP = 3 };
+
+/* Covariance kinds, as in sattn/mixture.h */
+enum { ZERO = 0, DIAG = 1, FULL = 2 };
+
+typedef struct T(sattn_components) components;
+typedef struct T(sattn_gemm) gemm;
+
+static inline int64_t group_lanes(int64_t lanes)
+{
+    return (lanes + GROUP * VL - 1) / (GROUP * VL) * (GROUP * VL);
+}
+
+/* Lanes that a matrix product computes: whole vectors. */
+static inline int64_t vector_lanes(int64_t lanes)
+{
+    return (lanes + VL - 1) / VL * VL;
+}
+
+static inline int has_no_matrix(const components *c)
+{
+    return c->kind != FULL && !(c->joint && c->cross);
+}
+
+/* Components of a batch with matrices. */
+static inline int64_t batch_of(const components *c)
+{
+    const int64_t wide = c->width > c->value_width ? c->width : c->value_width;
+    return wide < SATTN_BATCH_ROWS / 2 ? SATTN_BATCH_ROWS / (wide ? wide : 1) : 1;
+}
+
+/* `count` components from number k on */
+static inline components part(const components *c, int64_t k, int64_t count)
+{
+    const int64_t d = c->width, e = c->value_width, s = c->kind == FULL ? d * d : d;
+    components p = *c;
+    p.count = count;
+    p.log_weight += k;
+    p.mean += k * d;
+    p.covariance = c->covariance ? c->covariance + k * s : c->covariance;
+    p.value_mean = c->value_mean ? c->value_mean + k * e : c->value_mean;
+    p.cross = c->cross ? c->cross + k * e * d : c->cross;
+    return p;
+}
+
+/* c = start + A b, tile to tile, `lanes` whole vectors; the start is a value per row, or c itself if
+ * `start` is NULL. */
+static inline void product(int64_t rows, int64_t inner, int64_t lanes, const R *a, int64_t a_row,
+                           int64_t a_col, const R *b, int64_t b_row, const R *start, R *c)
+{
+    const gemm g = {rows, lanes, inner, a, a_row, a_col, b, b_row, c, SATTN_TILE,
+                    start ? start : c, start ? 1 : SATTN_TILE, start ? 0 : 1};
+    K(gemm)(&g);
+}
+
+static inline void clear(int64_t rows, R *tile)
+{
+    for (int64_t i = 0; i < rows * SATTN_TILE; i += VL)
+        v_store(tile + i, v_set(0));
+}
+
+/* Scratch rows whose lanes beyond the last whole vector are walked in groups but computed by nobody */
+static inline void clear_idle(int64_t lanes, int64_t rows, R *tile)
+{
+    if (vector_lanes(lanes) < group_lanes(lanes))
+        clear(rows, tile);
+}
+
+/* exp's argument must not be -inf - (-inf): a reference of -inf is replaced by 0. */
+static inline V reference(V largest)
+{
+    return v_select(v_lt(v_set(-R_INF), largest), largest, v_set(0));
+}
+
+/* key[k][i] = m_k + S_k u of every component */
+static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R *key)
+{
+    const int64_t d = c->width;
+    if (c->kind == FULL) {
+        product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE, c->mean,
+                key);
+        return;
+    }
+    for (int64_t r = 0; r < c->count * d; r++) {
+        const V m = v_set(c->mean[r]), s = v_set(c->kind == DIAG ? c->covariance[r] : 0);
+        for (int64_t q = 0; q < SATTN_TILE; q += VL)
+            v_store(key + r * SATTN_TILE + q, v_fma(s, v_load(tilt + r % d * SATTN_TILE + q), m));
+    }
+}
+
+/* value[k][i] = v_k + X_k u of every component */
+static inline void values_of(const components *c, const R *tilt, int64_t lanes, R *value)
+{
+    product(c->count * c->value_width, c->cross ? c->width : 0, vector_lanes(lanes), c->cross, c->width,
+            1, tilt, SATTN_TILE, c->value_mean, value);
+}
+
+/* sum_i x_i (y_i + shift_i), shift may be NULL; even and odd i apart, which doubles the chains in flight */
+static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, const R *shift, R scale,
+                       R start, R *sum)
+{
+    for (int64_t at = 0; at < group_lanes(lanes); at += GROUP * VL) {
+        V acc[2][GROUP] = {{v_set(0), v_set(0), v_set(0)}, {v_set(0), v_set(0), v_set(0)}};
+        for (int64_t i = 0; i < width; i += 2)
+            for (int odd = 0; odd < 2 && i + odd < width; odd++) {
+                const V s = v_set(shift ? shift[i + odd] : 0);
+                for (int v = 0; v < GROUP; v++) {
+                    const int64_t at_i = (i + odd) * SATTN_TILE + at + v * VL;
+                    const V yi = v_load(y + at_i);
+                    acc[odd][v] = v_fma(v_load(x + at_i), shift ? v_add(s, yi) : yi, acc[odd][v]);
+                }
+            }
+        for (int v = 0; v < GROUP; v++)
+            v_store(sum + at + v * VL,
+                    v_fma(v_set(scale), v_add(acc[0][v], acc[1][v]), v_set(start)));
+    }
+}
+
+/* The logits of a batch with matrices from its keys:
+ * log weight + u.m + u'S u / 2 = log weight + u.(m + key) / 2 */
+static inline void logits_of(const components *c, const R *tilt, int64_t lanes, const R *key, R *logit,
+                             int64_t logit_row)
+{
+    const int64_t d = c->width;
+    for (int64_t k = 0; k < c->count; k++)
+        dot(d, lanes, tilt, key + k * d * SATTN_TILE, c->mean + k * d, (R)0.5, c->log_weight[k],
+            logit + k * logit_row);
+}
+
+/* The logits of a run without matrices: log weight + m.u + s.(u u / 2) */
+static inline void window_logits(const components *c, const R *tilt, const R *half, int64_t lanes,
+                                 R *logit, int64_t logit_row)
+{
+    const int64_t n = vector_lanes(lanes), d = c->width;
+    gemm g = {c->count, n,         d,     c->mean,   d, 1, tilt, SATTN_TILE,
+              logit,    logit_row, c->log_weight, 1, 0};
+    K(gemm)(&g);
+    if (c->kind == DIAG) {
+        g = (gemm){c->count, n,         d,     c->covariance, d, 1, half, SATTN_TILE,
+                   logit,    logit_row, logit, logit_row,     1};
+        K(gemm)(&g);
+    }
+}
+
+#endif
