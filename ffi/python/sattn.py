@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""libsattn from Python, by ctypes and NumPy: exp, softmax, random numbers, mixture attention, fitting.
+
+Arrays of float32 or float64 choose the function; everything is computed in that type. The library is found
+by the environment's SATTN_LIBRARY, or as libsattn.so.0 by the loader. Errors raise SattnError.
+
+    mixture = sattn.Mixture(log_weight, mean, covariance)       # [C], [C, D], [C, D] or [C, D, D]
+    result = mixture.forward(u)                                 # u [M, D] -> result.out, result.cgf
+    gradient = mixture.backward(u, result, dout=g)              # -> gradient["tilt"], ["mean"], ...
+"""
+import ctypes
+import os
+from types import SimpleNamespace
+
+import numpy as np
+
+_library = ctypes.CDLL(os.environ.get("SATTN_LIBRARY", "libsattn.so.0"))
+_library.sattn_status_string.restype = ctypes.c_char_p
+_library.sattn_version_string.restype = ctypes.c_char_p
+_library.sattn_build_info.restype = ctypes.c_char_p
+_library.sattn_isa_name.restype = ctypes.c_char_p
+_I64, _I32, _F64, _PTR = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
+
+ZERO, DIAG, FULL = 0, 1, 2
+
+
+class SattnError(ValueError):
+    def __init__(self, status):
+        super().__init__(_library.sattn_status_string(_I32(status)).decode())
+        self.status = status
+
+
+def _check(status):
+    if status != 0:
+        raise SattnError(status)
+
+
+def _typed(name, dtype):
+    return getattr(_library, name + {"float32": "_f32", "float64": "_f64"}[np.dtype(dtype).name])
+
+
+def _pointer(array):
+    return None if array is None else array.ctypes.data_as(_PTR)
+
+
+def version():
+    return _library.sattn_version_string().decode()
+
+
+def build_info():
+    return _library.sattn_build_info().decode()
+
+
+def isa():
+    return _library.sattn_isa_name(_I32(_library.sattn_isa())).decode()
+
+
+def exp(x, threads=0):
+    x = np.ascontiguousarray(x)
+    y = np.empty_like(x)
+    _check(_typed("sattn_exp", x.dtype)(_I64(x.size), _pointer(x), _I64(1), _pointer(y), _I64(1),
+                                        _I32(threads)))
+    return y
+
+
+def softmax(x, threads=0):
+    """Over the last axis."""
+    x = np.ascontiguousarray(x)
+    y, n = np.empty_like(x), x.shape[-1]
+    rows = x.size // n if n else 0
+    _check(_typed("sattn_softmax", x.dtype)(_I64(rows), _I64(n), _pointer(x), _I64(n), _pointer(y),
+                                            _I64(n), _I32(threads)))
+    return y
+
+
+def normal(seed, stream, first, n, dtype=np.float64):
+    x = np.empty(n, dtype)
+    _check(_typed("sattn_random_normal", dtype)(ctypes.c_uint64(seed), ctypes.c_uint64(stream),
+                                                _I64(first), _I64(n), _pointer(x)))
+    return x
+
+
+def _fields(text):
+    kinds = {"i": _I64, "j": _I32, "p": _PTR, "d": _F64, "u": ctypes.c_uint64}
+    return [(name, kinds[kind]) for kind, names in (part.split(":") for part in text.split(";"))
+            for name in names.split()]
+
+
+class _MixtureCall(ctypes.Structure):
+    """struct sattn_mixture of sattn/mixture.h"""
+    _fields_ = _fields(
+        "i:size batch queries components width value_width;j:covariance_kind flags threads reserved;"
+        "p:tilt;i:tilt_batch tilt_row;p:log_weight;i:log_weight_batch;p:mean;i:mean_batch;"
+        "p:covariance;i:covariance_batch;p:value_mean;i:value_mean_batch;p:cross;i:cross_batch;"
+        "p:out;i:out_batch out_row;p:stats;i:stats_batch;p:cgf;i:cgf_batch;"
+        "p:weight;i:weight_batch weight_row;p:dout;i:dout_batch dout_row;p:dcgf;i:dcgf_batch;"
+        "p:dtilt;i:dtilt_batch dtilt_row;p:dlog_weight dmean dcovariance dvalue_mean dcross work;"
+        "i:work_bytes")
+
+
+class Mixture:
+    """A Gaussian mixture as an infinite prompt. Arrays may have a leading batch axis B; one that has none
+    is shared by the batch, and its gradient is the sum over it.
+
+    log_weight [C], mean [C, D], covariance None, [C, D] (diagonal) or [C, D, D] (symmetric);
+    for joint blocks value_mean [C, E] and cross None or [C, E, D]."""
+
+    def __init__(self, log_weight, mean, covariance=None, value_mean=None, cross=None):
+        self.parameters = {
+            name: None if a is None else np.ascontiguousarray(a, np.asarray(mean).dtype)
+            for name, a in (("log_weight", log_weight), ("mean", mean), ("covariance", covariance),
+                            ("value_mean", value_mean), ("cross", cross))}
+        self.dtype = self.parameters["mean"].dtype
+        plain = {"log_weight": 1, "mean": 2, "value_mean": 2, "cross": 3}
+        c, d = self.parameters["mean"].shape[-2:]
+        s = self.parameters["covariance"]
+        self.kind = ZERO if s is None else FULL if s.shape[-3:] == (c, d, d) else DIAG
+        plain["covariance"] = {ZERO: 0, DIAG: 2, FULL: 3}[self.kind]
+        self.batched = {n: a is not None and a.ndim > plain[n] for n, a in self.parameters.items()}
+
+    def _call(self, tilt, threads):
+        p = _MixtureCall()
+        c, d = self.parameters["mean"].shape[-2:]
+        value = self.parameters["value_mean"]
+        e = 0 if value is None else value.shape[-1]
+        batch, queries = (1,) * (3 - tilt.ndim) + tilt.shape[:-1]
+        _check(_library.sattn_mixture_init(
+            ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(batch), _I64(queries), _I64(c), _I64(d),
+            _I64(e), _I32(self.kind)))
+        p.tilt, p.threads = _pointer(tilt), threads
+        for name, a in self.parameters.items():
+            setattr(p, name, _pointer(a))
+            if not self.batched[name]:
+                setattr(p, name + "_batch", 0)
+        return p, tilt.shape[:-1], e or d
+
+    def forward(self, tilt, weights=False, threads=0):
+        """-> out [.., M, E], cgf [.., M], stats [.., M, 2], weight [.., M, C] or None"""
+        tilt = np.ascontiguousarray(tilt, self.dtype)
+        p, shape, e = self._call(tilt, threads)
+        r = SimpleNamespace(out=np.empty(shape + (e,), self.dtype), cgf=np.empty(shape, self.dtype),
+                            stats=np.empty(shape + (2,), self.dtype), weight=None)
+        if weights:
+            r.weight = np.empty(shape + (p.components,), self.dtype)
+        for name, a in vars(r).items():
+            setattr(p, name, _pointer(a))
+        _check(_typed("sattn_mixture_forward", self.dtype)(ctypes.byref(p)))
+        return r
+
+    def backward(self, tilt, result, dout=None, dcgf=None, threads=0):
+        """Gradients of <dout, out> + <dcgf, cgf> by name: "tilt", "log_weight", "mean", ..."""
+        tilt = np.ascontiguousarray(tilt, self.dtype)
+        p, _, _ = self._call(tilt, threads)
+        given = dict(out=result.out, stats=result.stats, dout=dout, dcgf=dcgf)
+        given = {n: None if a is None else np.ascontiguousarray(a, self.dtype) for n, a in given.items()}
+        gradient = {"tilt": np.empty_like(tilt)}
+        gradient.update((n, np.empty_like(a)) for n, a in self.parameters.items() if a is not None)
+        for name, a in given.items():
+            setattr(p, name, _pointer(a))
+        for name, a in gradient.items():
+            setattr(p, "d" + name, _pointer(a))
+        _check(_typed("sattn_mixture_backward", self.dtype)(ctypes.byref(p)))
+        return gradient
+
+
+_PROGRESS = ctypes.CFUNCTYPE(_I32, _PTR, _I64, _F64)
+
+
+class _FitCall(ctypes.Structure):
+    """struct sattn_fit of sattn/fit.h"""
+    _fields_ = _fields(
+        "i:size tokens components width;j:covariance_kind flags threads reserved;"
+        "i:lloyd_iterations em_iterations;d:tolerance floor;u:seed;p:token;i:token_row;"
+        "p:log_weight mean covariance trace;i:trace_length;p:iterations label") + [
+            ("progress", _PROGRESS), ("progress_context", _PTR)]
+
+
+def fit(token, components, kind=FULL, progress=None, **options):
+    """Fits a mixture of `components` Gaussians to token [N, D]: -> Mixture with `trace` and `label`.
+    Options: lloyd_iterations, em_iterations, tolerance, floor, seed, threads. `progress(iteration,
+    log_likelihood)` may return True to stop, which raises SattnError."""
+    token = np.ascontiguousarray(token)
+    (n, d), p = token.shape, _FitCall()
+    _check(_library.sattn_fit_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(n), _I64(components),
+                                   _I64(d), _I32(kind)))
+    for name, value in options.items():
+        setattr(p, name, value)
+    shape = {ZERO: None, DIAG: (components, d), FULL: (components, d, d)}[kind]
+    log_weight, mean = np.empty(components, token.dtype), np.empty((components, d), token.dtype)
+    covariance = None if shape is None else np.empty(shape, token.dtype)
+    trace, label = np.empty(max(1, p.em_iterations)), np.empty(n, np.int32)
+    done = _I64()
+    p.token, p.log_weight, p.mean = _pointer(token), _pointer(log_weight), _pointer(mean)
+    p.covariance, p.label, p.trace = _pointer(covariance), _pointer(label), _pointer(trace)
+    p.trace_length, p.iterations = trace.size, ctypes.cast(ctypes.byref(done), _PTR)
+    if progress:
+        p.progress = _PROGRESS(lambda context, i, value: int(bool(progress(i, value))))
+    _check(_typed("sattn_fit", token.dtype)(ctypes.byref(p)))
+    mixture = Mixture(log_weight, mean, covariance)
+    mixture.trace, mixture.label = trace[:done.value], label
+    return mixture
