@@ -10,44 +10,44 @@
  *   VL               lanes of V; divides SATTN_TILE
  *   V_REGISTERS      vector registers of the machine
  *
- *   v_set(r) v_load(p) v_store(p, v)             unaligned
- *   v_load_n(p, n) v_store_n(p, v, n)            lanes 0 .. n-1, 0 <= n <= VL; other bytes are not
- *                                                touched, other lanes load as 0
+ *   v_set(r) v_load(p) v_store(p, v)          unaligned
+ *   v_load_n(p, n) v_store_n(p, v, n)         lanes 0 .. n-1, 0 <= n <= VL; other bytes are not
+ *                                             touched, other lanes load as 0
  *   v_add v_sub v_mul v_div
- *   v_fma(a, b, c) = a b + c, v_fnma(a, b, c) = c - a b         one rounding
- *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b    b where an operand is NaN
- *   v_lt(a, b) v_le(a, b) v_nle(a, b) -> M       ordered <, <=; not <= (1 where a lane is NaN)
- *   v_select(m, a, b), v_keep(m, a)              lanes of a where m, else of b or +0
- *   v_first(n)                                   mask of lanes 0 .. n-1, 0 <= n <= VL
- *   v_all(m)                                     1 if every lane of m is set
- *   v_add_if(m, a, b)                            a + b in lanes of m, a elsewhere, which is not -0
- *   v_fma_if(m, a, b, c)                         v_fma in lanes of m, c elsewhere
- *   v_fnma_if(m, a, b, c)                        v_fnma in lanes of m, 0 elsewhere, where a must be 0
- *   v_reach(far, m, x, n, r)                     notes in `far`, at first 0, lanes of m with |x| > r;
- *                                                n is about x / ln 2, 0 outside m: a row looks at
- *                                                x or at n, whichever is cheaper
- *   v_reached(far, r)                            not 0 if a lane was noted
- *   v_split(a, &e)                               a = v 2^e, v in [sqrt(1/2), sqrt(2)); a normal, > 0
+ *   v_fma(a, b, c) = a b + c, v_fnma(a, b, c) = c - a b      one rounding
+ *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b b where an operand is NaN
+ *   v_lt(a, b) v_le(a, b) v_nle(a, b) -> M    ordered <, <=; not <= (1 where a lane is NaN)
+ *   v_select(m, a, b), v_keep(m, a)           lanes of a where m, else of b or +0
+ *   v_first(n)                                mask of lanes 0 .. n-1, 0 <= n <= VL
+ *   v_all(m)                                  1 if every lane of m is set
+ *   v_add_if(m, a, b)                         a + b in lanes of m, a elsewhere, which is not -0
+ *   v_fma_if(m, a, b, c)                      v_fma in lanes of m, c elsewhere
+ *   v_fnma_if(m, a, b, c)                     v_fnma in lanes of m, 0 elsewhere, where a must be 0
+ *   v_reach(far, m, x, n, r)                  notes in `far`, at first 0, lanes of m with |x| > r;
+ *                                             n is about x / ln 2, 0 outside m: a row looks at
+ *                                             x or at n, whichever is cheaper
+ *   v_reached(far, r)                         not 0 if a lane was noted
+ *   v_split(a, &e)                            a = v 2^e, v in [sqrt(1/2), sqrt(2)); a normal, > 0
  *
  *   t = V_ROUNDER + k has the whole number 8 e + i (f32) or e (f64) in its low bits:
- *   v_roots_power(t)                             f32: root i of SATTN_ROOTS times 2^e, normal
- *   v_times_power(a, t)                          f64: a 2^e, normal
+ *   v_roots_power(t)                          f32: root i of SATTN_ROOTS times 2^e, normal
+ *   v_times_power(a, t)                       f64: a 2^e, normal
  *
- *   v_least(m, a)                                in lanes of m the whole number next to a, at least 0
- *                                                and at most 2^23 (2^52), times the least subnormal
- *                                                number; made as an integer, as operations with a
- *                                                subnormal result are slow. a elsewhere
- *   v_sum(a)                                     tree: lane i + lane i + VL/2, then VL/4, ... 1
- *   v_top(a)                                     largest lane, none of which is NaN
- *   v_transpose(a)                               V a[VL] as a square matrix, in place
+ *   v_least(m, a)                             in lanes of m the whole number next to a, at least 0
+ *                                             and at most 2^23 (2^52), times the least subnormal
+ *                                             number; made as an integer, as operations with a
+ *                                             subnormal result are slow. a elsewhere
+ *   v_sum(a)                                  tree: lane i + lane i + VL/2, then VL/4, ... 1
+ *   v_top(a)                                  largest lane, none of which is NaN
+ *   v_transpose(a)                            V a[VL] as a square matrix, in place
  *
  * Every operation gives the same bits on every row. The scalar row is the reference: VL = 1. */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Added to |k| < 2^18 (f64: 2^51) it rounds k to a multiple of 1/8 (1), which the low bits then hold.
- * f64: they hold the bits of the exponent of 2^k. */
+/* Added to |k| < 2^18 (f64: 2^51) it rounds k to a multiple of 1/8 (1), which the low bits then
+ * hold. f64: they hold the bits of the exponent of 2^k. */
 #if SATTN_REAL == 32
 #define V_ROUNDER 0x1.8p20f
 #else

@@ -27,7 +27,8 @@ static inline void v_transpose(V a[VL])
 {
     for (int i = 0; i < VL; i += 4) { /* 4 x 4 within the 128-bit lanes */
         const V x = _mm256_unpacklo_ps(a[i], a[i + 1]), y = _mm256_unpackhi_ps(a[i], a[i + 1]);
-        const V z = _mm256_unpacklo_ps(a[i + 2], a[i + 3]), w = _mm256_unpackhi_ps(a[i + 2], a[i + 3]);
+        const V z = _mm256_unpacklo_ps(a[i + 2], a[i + 3]);
+        const V w = _mm256_unpackhi_ps(a[i + 2], a[i + 3]);
         a[i] = _mm256_shuffle_ps(x, z, 0x44);
         a[i + 1] = _mm256_shuffle_ps(x, z, 0xee);
         a[i + 2] = _mm256_shuffle_ps(y, w, 0x44);

@@ -27,7 +27,8 @@ static inline void sattn_quarters(V a[VL]) /* 4 x 4 transposes within the 128-bi
 {
     for (int i = 0; i < VL; i += 4) {
         const V x = _mm512_unpacklo_ps(a[i], a[i + 1]), y = _mm512_unpackhi_ps(a[i], a[i + 1]);
-        const V z = _mm512_unpacklo_ps(a[i + 2], a[i + 3]), w = _mm512_unpackhi_ps(a[i + 2], a[i + 3]);
+        const V z = _mm512_unpacklo_ps(a[i + 2], a[i + 3]);
+        const V w = _mm512_unpackhi_ps(a[i + 2], a[i + 3]);
         a[i] = _mm512_shuffle_ps(x, z, 0x44);
         a[i + 1] = _mm512_shuffle_ps(x, z, 0xee);
         a[i + 2] = _mm512_shuffle_ps(y, w, 0x44);
@@ -188,7 +189,7 @@ static inline V v_least(M m, V a) /* a subnormal number's bits are the whole num
 }
 static inline V v_split(V a, V *e)
 {
-    /* mantissa in [3/4, 3/2) would be one instruction; [sqrt(1/2), sqrt(2)) is what the others use */
+    /* [3/4, 3/2) would be one instruction; the others use [sqrt(1/2), sqrt(2)) */
     const V m = P(getmant)(a, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src), x = P(getexp)(a);
     const M high = PM(cmp)(m, v_set((R)0x1.6a09e667f3bcdp+0), _CMP_GE_OQ);
     *e = MP(add)(x, high, x, v_set(1));
@@ -200,11 +201,12 @@ static inline R v_top(V a)
 }
 static inline void v_transpose(V a[VL])
 {
-    enum { Q = VL / 4 }; /* elements of a 128-bit lane; lanes are then transposed as a 4 x 4 matrix */
+    enum { Q = VL / 4 }; /* elements of a 128-bit lane; the lanes make a 4 x 4 matrix */
     sattn_quarters(a);
     for (int j = 0; j < Q; j++) {
         const V x = SHUFFLE(a[j], a[Q + j], 0x44), y = SHUFFLE(a[j], a[Q + j], 0xee);
-        const V z = SHUFFLE(a[2 * Q + j], a[3 * Q + j], 0x44), w = SHUFFLE(a[2 * Q + j], a[3 * Q + j], 0xee);
+        const V z = SHUFFLE(a[2 * Q + j], a[3 * Q + j], 0x44);
+        const V w = SHUFFLE(a[2 * Q + j], a[3 * Q + j], 0xee);
         a[j] = SHUFFLE(x, z, 0x88);
         a[Q + j] = SHUFFLE(x, z, 0xdd);
         a[2 * Q + j] = SHUFFLE(y, w, 0x88);

@@ -16,8 +16,9 @@
 extern "C" {
 #endif
 
-/* Called after every iteration on the calling thread, with the mean log-likelihood per token (or,
- * with covariance kind ZERO, minus half the mean squared distance). Not 0 stops the fit. */
+/* Called in every iteration on the calling thread with the value of the parameters so far: during Lloyd's
+ * iterations minus half the mean squared distance, during EM (iteration lloyd_iterations + 1 and
+ * on) the mean log-likelihood per token. Not 0 stops the fit. */
 typedef int32_t (*sattn_fit_progress)(void *context, int64_t iteration, double log_likelihood);
 
 typedef struct sattn_fit {
@@ -30,7 +31,8 @@ typedef struct sattn_fit {
     int64_t lloyd_iterations;          /* at most; init sets 20 */
     int64_t em_iterations;             /* at most; init sets 100 */
     double tolerance; /* stop EM when the mean log-likelihood rises by less; init sets 1e-6 */
-    double floor;     /* least eigenvalue of a covariance (variance for DIAG), > 0; init sets 1e-6 */
+    double floor;     /* > 0, added to the diagonal of every covariance, hence a bound of its eigenvalues;
+                       * raised to 2^-44 of the tokens' total variance; init sets 1e-6 */
     uint64_t seed;    /* of the k-means++ draws: same seed, same fit */
 
     const void *token; /* [N][D] */
@@ -42,7 +44,7 @@ typedef struct sattn_fit {
     void *covariance; /* [C][...] by kind */
 
     /* Optional outputs */
-    double *trace;         /* [trace_length] log-likelihood after each EM iteration, rest NaN */
+    double *trace;         /* [trace_length] value that each EM iteration found, rest NaN */
     int64_t trace_length;
     int64_t *iterations;   /* EM iterations done */
     int32_t *label;        /* [N] most likely component */
@@ -59,16 +61,16 @@ SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int
 /* Fits the mixture.
  *
  * Errors:  SATTN_ENULL token, log_weight, mean (or covariance) is NULL; SATTN_ESTRUCT; SATTN_ESIZE
- *          a negative size, no token or no component; SATTN_ESTRIDE token_row < D; SATTN_EOPTION;
+ *          a negative size, no token, no component or no width; SATTN_ESTRIDE token_row < D; SATTN_EOPTION;
  *          SATTN_EVALUE a token is not finite, floor <= 0, tolerance < 0 or NaN, threads out of
  *          range; SATTN_ENOMEM; SATTN_ECANCELLED the callback asked to stop. No output is written
  *          then.
  * Numbers: duplicates, constant coordinates and more components than distinct tokens are legal:
  *          a component that no token needs gets log weight -inf, a finite mean and the floor as
- *          covariance. The log-likelihood never falls but for rounding and the floor. Sums
- *          over tokens are in f64 for both types; same seed, same bits for any thread count.
+ *          covariance. The log-likelihood never falls but for rounding and the floor. All is
+ *          computed in f64 for both types; same seed, same bits for any thread count and row.
  * Threads: over blocks of tokens and over components.
- * Memory:  N x C responsibilities (as the type), C D^2 doubles, allocated and freed within the call. */
+ * Memory:  N (C + 2 D) + 2 C D^2 doubles, about, allocated and freed within the call. */
 SATTN_API int32_t sattn_fit_f32(const sattn_fit *p);
 SATTN_API int32_t sattn_fit_f64(const sattn_fit *p);
 

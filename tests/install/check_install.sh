@@ -30,12 +30,12 @@ find_package(sattn 0.1 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user sattn::sattn)
 EOF
-    CC=$* cmake -S "$work/project" -B "$work/project/build" -Dsattn_DIR="$(find "$work/moved" -path '*cmake/sattn')" \
+    CC=$* cmake -G Ninja -S "$work/project" -B "$work/project/build" -Dsattn_DIR="$(find "$work/moved" -path '*cmake/sattn')" \
         >"$work/log" && cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
     "$work/project/build/user"
     echo "find_package: found"
     sed -i 's/sattn 0.1/sattn 0.0.9/' "$work/project/CMakeLists.txt"
-    if cmake -S "$work/project" -B "$work/project/other" -Dsattn_DIR="${so%/*}/cmake/sattn" >/dev/null 2>&1; then
+    if cmake -G Ninja -S "$work/project" -B "$work/project/other" -Dsattn_DIR="${so%/*}/cmake/sattn" >/dev/null 2>&1; then
         echo "find_package accepts another minor version"
         exit 1
     fi

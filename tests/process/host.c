@@ -51,10 +51,12 @@ static int threads_of_process(void)
 
 static const float *x;
 
+/* The last successful call wants another number of threads than the host's, which must stay. */
 static void call_all(float *y)
 {
-    EXPECT(sattn_exp_f32(ELEMENTS, x, 1, y, 1, 4) == SATTN_OK, "exp");
-    EXPECT(sattn_softmax_f32(ROWS, COLUMNS, x, COLUMNS, y, COLUMNS, 0) == SATTN_OK, "softmax");
+    const int32_t more = omp_get_max_threads() + 1;
+    EXPECT(sattn_exp_f32(ELEMENTS, x, 1, y, 1, 0) == SATTN_OK, "exp");
+    EXPECT(sattn_softmax_f32(ROWS, COLUMNS, x, COLUMNS, y, COLUMNS, more) == SATTN_OK, "softmax");
     EXPECT(sattn_softmax_f32(ROWS, COLUMNS, NULL, 0, y, COLUMNS, 0) == SATTN_ENULL, "no error");
     EXPECT(sattn_exp_f32(-1, x, 1, y, 1, 4) == SATTN_ESIZE, "no error");
     EXPECT(sattn_isa_set(99) == SATTN_EOPTION && sattn_set_num_threads(-1) == SATTN_EVALUE,
