@@ -43,24 +43,24 @@ const char *sattn_version_string(void)
 const char *sattn_build_info(void)
 {
     return "libsattn " STRING(SATTN_VERSION_MAJOR) "." STRING(SATTN_VERSION_MINOR) "." STRING(
-               SATTN_VERSION_PATCH) ", "
+        SATTN_VERSION_PATCH) ", "
 #if defined(__clang__)
-           "clang " __clang_version__
+                             "clang " __clang_version__
 #else
-           "gcc " __VERSION__
+                             "gcc " __VERSION__
 #endif
-           ", "
+                             ", "
 #ifdef _OPENMP
-           "OpenMP " STRING(_OPENMP)
+                             "OpenMP " STRING(_OPENMP)
 #else
-           "without OpenMP"
+                             "without OpenMP"
 #endif
 #if defined(__x86_64__)
-           ", scalar avx2 avx512";
+                                 ", scalar avx2 avx512";
 #elif defined(__aarch64__)
-           ", scalar neon";
+                             ", scalar neon";
 #else
-           ", scalar";
+                             ", scalar";
 #endif
 }
 

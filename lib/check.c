@@ -29,7 +29,8 @@ int32_t sattn_check_input(const sattn_view *view)
     return view->data || is_empty(view) ? SATTN_OK : SATTN_ENULL;
 }
 
-/* The dimension of least stride that is not in the set `done` and has more than one element, or -1 */
+/* The dimension of least stride that is not in the set `done` and has more than one element, or -1
+ */
 static int innermost(const sattn_view *view, unsigned done)
 {
     int best = -1;

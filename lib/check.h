@@ -20,14 +20,15 @@ static inline int sattn_grow(int64_t *product, int64_t factor)
     return 1;
 }
 
-/* A strided array as its caller describes it: `count[i]` elements `stride[i]` apart, outermost first.
- * Unused dimensions have count 1. */
+/* A strided array as its caller describes it: `count[i]` elements `stride[i]` apart, outermost
+ * first. Unused dimensions have count 1. */
 typedef struct sattn_view {
     const void *data;
     int64_t count[3], stride[3];
 } sattn_view;
 
-/* SATTN_OK, SATTN_ENULL (data missing while no count is 0) or SATTN_ESIZE (the extent overflows). */
+/* SATTN_OK, SATTN_ENULL (data missing while no count is 0) or SATTN_ESIZE (the extent overflows).
+ */
 int32_t sattn_check_input(const sattn_view *view);
 
 /* As an input, and SATTN_ESTRIDE if two elements may share an address: each stride must reach past
@@ -37,9 +38,9 @@ int32_t sattn_check_output(const sattn_view *view);
 /* 1 if the byte ranges that the two views span have a byte in common. */
 int sattn_overlap(const sattn_view *a, const sattn_view *b, int64_t element_bytes);
 
-/* A descriptor handed over by its caller: copies min(known, caller's size) bytes to `out` and zeroes
- * the rest. SATTN_ENULL; SATTN_ESTRUCT if the size is below `least`, or if bytes past `known`
- * are not all zero. The first member of every descriptor is its int64_t size. */
+/* A descriptor handed over by its caller: copies min(known, caller's size) bytes to `out` and
+ * zeroes the rest. SATTN_ENULL; SATTN_ESTRUCT if the size is below `least`, or if bytes past
+ * `known` are not all zero. The first member of every descriptor is its int64_t size. */
 int32_t sattn_check_struct(void *out, const void *given, int64_t known, int64_t least);
 
 #endif

@@ -6,7 +6,8 @@
 #include <cpuid.h>
 
 /* What the OS saves on a context switch (XCR0): xmm + ymm, and the opmask and zmm state besides.
- * CPUID alone says what the processor has, also where the OS or a hypervisor has switched it off. */
+ * CPUID alone says what the processor has, also where the OS or a hypervisor has switched it off.
+ */
 enum { YMM_STATE = 0x06, ZMM_STATE = 0xe6 };
 
 /* Feature bits of CPUID leaf 1 (ecx) and leaf 7 (ebx): what -mavx2 -mfma and

@@ -33,7 +33,8 @@ static int32_t check(sattn_fit *p, const sattn_fit *given)
     return status;
 }
 
-/* Tokens as doubles, less their mean: a common offset would cost the scatter matrices their digits. */
+/* Tokens as doubles, less their mean: a common offset would cost the scatter matrices their digits.
+ */
 static int32_t load(const sattn_em *em, double *offset)
 {
     const sattn_fit *p = em->p;
@@ -79,7 +80,11 @@ int32_t FN(sattn_fit)(const sattn_fit *given)
     int32_t status = check(&p, given);
     if (status != SATTN_OK)
         return status;
-    sattn_em em = {.p = &p, .n = p.tokens, .c = p.components, .d = p.width, .floor = p.floor,
+    sattn_em em = {.p = &p,
+                   .n = p.tokens,
+                   .c = p.components,
+                   .d = p.width,
+                   .floor = p.floor,
                    .threads = sattn_par_threads(p.threads)};
     const int64_t doubles = sattn_em_layout(&em, NULL);
     if (doubles < 0)

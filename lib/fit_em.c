@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* k-means++, Lloyd and expectation-maximisation in double. Tokens are cut into blocks and components into
- * tasks by number alone, and partial sums are added in their order: the same bits for any thread count. */
-#include "fit.h"
+/* Expectation-maximisation in double. Tokens are cut into blocks and components into tasks by
+ * number alone, and partial sums are added in their order: the same bits for any thread count. */
 #include "check.h"
-#include "isa.h"
+#include "fit.h"
 #include "par.h"
-#include "sattn/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,15 +11,8 @@
 typedef sattn_em em;
 typedef struct sattn_gemm_f64 gemm;
 
-enum { BLOCK = 192 }; /* tokens of a task */
-
 /* A component that holds less than this of one token is dead. */
 static const double least_count = 1e-8;
-
-static const struct sattn_kernels_f64 *row(void)
-{
-    return sattn_active_row()->f64;
-}
 
 static int is_full(const em *e)
 {
@@ -32,18 +23,27 @@ int64_t sattn_em_layout(em *e, double *memory)
 {
     const int64_t n = e->n, c = e->c, d = e->d, s = is_full(e) ? d : 1;
     int64_t at = 0;
-    e->blocks = (n + BLOCK - 1) / BLOCK;
-    int64_t scratch = (is_full(e) ? d : 1) * (BLOCK + d) + (c + 2) * BLOCK;
+    e->blocks = (n + SATTN_EM_BLOCK - 1) / SATTN_EM_BLOCK;
+    int64_t scratch = (is_full(e) ? d : 1) * (SATTN_EM_BLOCK + d) + (c + 2) * SATTN_EM_BLOCK;
     e->scratch_size = scratch;
     const struct {
         double **array;
         int64_t size[3];
     } parts[] = {
-        {&e->token, {n, d, 1}},      {&e->column, {n, d, 1}},     {&e->weight, {c, n, 1}},
-        {&e->count, {c, 1, 1}},      {&e->mean, {c, d, 1}},       {&e->covariance, {c, d, s}},
-        {&e->log_weight, {c, 1, 1}}, {&e->whiten, {c, d, s}},     {&e->constant, {c, 1, 1}},
-        {&e->shift, {c, d, 1}},      {&e->partial, {e->blocks, 1, 1}}, {&e->scratch, {e->threads, scratch, 1}},
-        {&e->trace, {e->p->em_iterations, 1, 1}}, {(double **)&e->label, {n, 1, 1}},
+        {&e->token, {n, d, 1}},
+        {&e->column, {n, d, 1}},
+        {&e->weight, {c, n, 1}},
+        {&e->count, {c, 1, 1}},
+        {&e->mean, {c, d, 1}},
+        {&e->covariance, {c, d, s}},
+        {&e->log_weight, {c, 1, 1}},
+        {&e->whiten, {c, d, s}},
+        {&e->constant, {c, 1, 1}},
+        {&e->shift, {c, d, 1}},
+        {&e->partial, {e->blocks, 1, 1}},
+        {&e->scratch, {e->threads, scratch, 1}},
+        {&e->trace, {e->p->em_iterations, 1, 1}},
+        {(double **)&e->label, {n, 1, 1}},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int64_t size = parts[i].size[0];
@@ -57,129 +57,8 @@ int64_t sattn_em_layout(em *e, double *memory)
     return at;
 }
 
-static double *scratch_of(const em *e, int32_t thread)
-{
-    return e->scratch + thread * e->scratch_size;
-}
-
-static double distance(const em *e, const double *x, const double *y)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < e->d; i++)
-        sum += (x[i] - y[i]) * (x[i] - y[i]);
-    return sum;
-}
-
-/* Seeds: the first token uniform, each next with probability ~ its squared distance to the nearest seed;
- * uniform number k of stream 0 draws seed k. Once every token is a seed, the rest stand on the first. */
-static void seed_means(em *e)
-{
-    double *nearest = e->weight;
-    for (int64_t k = 0; k < e->c; k++) {
-        double draw, total = 0;
-        int64_t chosen = 0;
-        sattn_random_uniform_f64(e->p->seed, 0, k, 1, &draw);
-        for (int64_t n = 0; n < e->n; n++)
-            total += k ? nearest[n] : 1;
-        double left = draw * total;
-        for (int64_t n = 0; n < e->n && left > 0; n++) {
-            const double mass = k ? nearest[n] : 1;
-            if (mass > 0)
-                chosen = n;
-            left -= mass;
-        }
-        memcpy(e->mean + k * e->d, e->token + chosen * e->d, (size_t)e->d * sizeof(double));
-        for (int64_t n = 0; n < e->n; n++) {
-            const double x = distance(e, e->token + n * e->d, e->mean + k * e->d);
-            nearest[n] = k && nearest[n] < x ? nearest[n] : x;
-        }
-    }
-}
-
-/* Labels of one block of tokens: the largest x.m - m.m / 2, ties to the first component */
-static void label_block(void *context, int64_t block, int32_t thread)
-{
-    const em *e = context;
-    const int64_t first = block * BLOCK, count = e->n - first < BLOCK ? e->n - first : BLOCK;
-    double *score = scratch_of(e, thread), sum = 0;
-    row()->gemm(&(gemm){e->c, count, e->d, e->mean, e->d, 1, e->column + first, e->n, score, BLOCK,
-                        e->constant, 1, 0});
-    for (int64_t n = 0; n < count; n++) {
-        int32_t best = 0;
-        for (int64_t k = 1; k < e->c; k++)
-            if (score[k * BLOCK + n] > score[best * BLOCK + n])
-                best = (int32_t)k;
-        e->label[first + n] = best;
-        sum += distance(e, e->token + (first + n) * e->d, e->mean + best * e->d);
-    }
-    e->partial[block] = sum;
-}
-
-static double sum_of_blocks(const em *e)
-{
-    double sum = 0;
-    for (int64_t b = 0; b < e->blocks; b++)
-        sum += e->partial[b];
-    return sum / (double)e->n;
-}
-
-static double label_tokens(em *e)
-{
-    for (int64_t k = 0; k < e->c; k++) {
-        e->constant[k] = 0;
-        for (int64_t i = 0; i < e->d; i++)
-            e->constant[k] -= e->mean[k * e->d + i] * e->mean[k * e->d + i] / 2;
-    }
-    sattn_par_for(e->blocks, e->threads, label_block, e);
-    return -sum_of_blocks(e) / 2;
-}
-
-static int32_t report(const em *e, int64_t iteration, double value)
-{
-    return e->p->progress && e->p->progress(e->p->progress_context, iteration, value) ? SATTN_ECANCELLED
-                                                                                      : SATTN_OK;
-}
-
-/* Means of the labelled tokens; a component without tokens keeps its mean. */
-static void move_means(em *e)
-{
-    memset(e->count, 0, (size_t)e->c * sizeof(double));
-    for (int64_t n = 0; n < e->n; n++)
-        e->count[e->label[n]]++;
-    for (int64_t k = 0; k < e->c; k++)
-        for (int64_t i = 0; i < e->d && e->count[k] > 0; i++)
-            e->mean[k * e->d + i] = 0;
-    for (int64_t n = 0; n < e->n; n++) {
-        const int64_t k = e->label[n];
-        for (int64_t i = 0; i < e->d; i++)
-            e->mean[k * e->d + i] += e->token[n * e->d + i] / e->count[k];
-    }
-}
-
-static int32_t lloyd(em *e)
-{
-    double before = -INFINITY;
-    seed_means(e);
-    for (int64_t i = 0; i <= e->p->lloyd_iterations; i++) {
-        const double value = label_tokens(e);
-        if (report(e, i, value) != SATTN_OK)
-            return SATTN_ECANCELLED;
-        if (i == e->p->lloyd_iterations || !(value > before))
-            break;
-        before = value;
-        move_means(e);
-    }
-    memset(e->count, 0, (size_t)e->c * sizeof(double));
-    memset(e->weight, 0, (size_t)(e->c * e->n) * sizeof(double));
-    for (int64_t n = 0; n < e->n; n++) {
-        e->weight[e->label[n] * e->n + n] = 1;
-        e->count[e->label[n]]++;
-    }
-    return SATTN_OK;
-}
-
-/* L L' = S in place (lower triangle), then its inverse; returns the sum of log L_ii. A pivot lost to
- * rounding is taken as the floor. */
+/* L L' = S in place (lower triangle), then its inverse; returns the sum of log L_ii. A pivot lost
+ * to rounding is taken as the floor. */
 static double invert_factor(int64_t d, const double *s, double floor, double *w)
 {
     double log_determinant = 0;
@@ -192,7 +71,8 @@ static double invert_factor(int64_t d, const double *s, double floor, double *w)
         }
         log_determinant += log(w[i * d + i]);
     }
-    for (int64_t i = 0; i < d; i++) { /* row by row; row i of the inverse needs rows 0 .. i - 1 of it */
+    for (int64_t i = 0; i < d;
+         i++) { /* row by row; row i of the inverse needs rows 0 .. i - 1 of it */
         const double inverse = 1 / w[i * d + i];
         for (int64_t j = 0; j < i; j++) {
             double x = 0;
@@ -216,8 +96,8 @@ static void covariance_of(const em *e, int64_t k, double floor, double *scratch)
     const double *r = e->weight + k * n, *mean = e->mean + k * d;
     double *s = e->covariance + k * d * (is_full(e) ? d : 1), *x = scratch;
     memset(s, 0, (size_t)(d * (is_full(e) ? d : 1)) * sizeof(double));
-    for (int64_t first = 0; is_full(e) && first < n; first += BLOCK) {
-        const int64_t count = n - first < BLOCK ? n - first : BLOCK;
+    for (int64_t first = 0; is_full(e) && first < n; first += SATTN_EM_BLOCK) {
+        const int64_t count = n - first < SATTN_EM_BLOCK ? n - first : SATTN_EM_BLOCK;
         int64_t used = 0; /* tokens that the component does not touch are left out */
         for (int64_t q = first; q < first + count; q++) {
             if (r[q] == 0)
@@ -226,7 +106,7 @@ static void covariance_of(const em *e, int64_t k, double floor, double *scratch)
                 x[used * d + i] = (e->token[q * d + i] - mean[i]) * sqrt(r[q]);
             used++;
         }
-        row()->gemm(&(gemm){d, d, used, x, 1, d, x, d, s, d, s, d, 1});
+        sattn_em_row()->gemm(&(gemm){d, d, used, x, 1, d, x, d, s, d, s, d, 1});
     }
     for (int64_t q = 0; !is_full(e) && q < n; q++)
         for (int64_t i = 0; i < d; i++) {
@@ -244,7 +124,7 @@ static void mean_of(const em *e, int64_t k)
 {
     const double *r = e->weight + k * e->n;
     double *mean = e->mean + k * e->d;
-    row()->gemm(&(gemm){1, e->d, e->n, r, 0, 1, e->token, e->d, mean, e->d, NULL, 0, 0});
+    sattn_em_row()->gemm(&(gemm){1, e->d, e->n, r, 0, 1, e->token, e->d, mean, e->d, NULL, 0, 0});
     for (int64_t i = 0; i < e->d; i++)
         mean[i] /= e->count[k];
 }
@@ -272,7 +152,7 @@ static void maximise(void *context, int64_t k, int32_t thread)
     e->log_weight[k] = log(e->count[k] / (double)e->n);
     if (e->p->covariance_kind == SATTN_COVARIANCE_ZERO)
         return;
-    covariance_of(e, k, e->floor, scratch_of(e, thread));
+    covariance_of(e, k, e->floor, sattn_em_scratch(e, thread));
     const double *mean = e->mean + k * d;
     double *shift = e->shift + k * d, log_determinant = 0;
     if (is_full(e)) {
@@ -291,7 +171,8 @@ static void maximise(void *context, int64_t k, int32_t thread)
             log_determinant += log(deviation);
         }
     }
-    e->constant[k] = e->log_weight[k] - log_determinant - (double)d * log(2 * 3.14159265358979323846) / 2;
+    e->constant[k] =
+        e->log_weight[k] - log_determinant - (double)d * log(2 * 3.14159265358979323846) / 2;
 }
 
 /* log density plus log weight of one component at a block of tokens */
@@ -299,14 +180,15 @@ static void densities(const em *e, int64_t k, int64_t first, int64_t count, doub
 {
     const int64_t d = e->d;
     const double *shift = e->shift + k * d;
-    double sum[BLOCK] = {0};
+    double sum[SATTN_EM_BLOCK] = {0};
     if (is_full(e))
-        row()->gemm(&(gemm){d, count, d, e->whiten + k * d * d, d, 1, e->column + first, e->n, y, BLOCK,
-                            shift, 1, 0});
+        sattn_em_row()->gemm(&(gemm){d, count, d, e->whiten + k * d * d, d, 1, e->column + first,
+                                     e->n, y, SATTN_EM_BLOCK, shift, 1, 0});
     for (int64_t i = 0; i < d; i++)
         for (int64_t n = 0; n < count; n++) {
-            const double z = is_full(e) ? y[i * BLOCK + n]
-                                        : e->column[i * e->n + first + n] * e->whiten[k * d + i] + shift[i];
+            const double z =
+                is_full(e) ? y[i * SATTN_EM_BLOCK + n]
+                           : e->column[i * e->n + first + n] * e->whiten[k * d + i] + shift[i];
             sum[n] += z * z;
         }
     for (int64_t n = 0; n < count; n++)
@@ -317,26 +199,28 @@ static void densities(const em *e, int64_t k, int64_t first, int64_t count, doub
 static void expect(void *context, int64_t block, int32_t thread)
 {
     const em *e = context;
-    const int64_t first = block * BLOCK, count = e->n - first < BLOCK ? e->n - first : BLOCK;
-    double *l = scratch_of(e, thread), *top = l + e->c * BLOCK, *sum = top + BLOCK, *y = sum + BLOCK;
+    const int64_t first = block * SATTN_EM_BLOCK,
+                  count = e->n - first < SATTN_EM_BLOCK ? e->n - first : SATTN_EM_BLOCK;
+    double *l = sattn_em_scratch(e, thread), *top = l + e->c * SATTN_EM_BLOCK,
+           *sum = top + SATTN_EM_BLOCK, *y = sum + SATTN_EM_BLOCK;
     double total = 0;
     for (int64_t k = 0; k < e->c; k++)
         if (e->log_weight[k] > -INFINITY)
-            densities(e, k, first, count, y, l + k * BLOCK);
+            densities(e, k, first, count, y, l + k * SATTN_EM_BLOCK);
     for (int64_t n = 0; n < count; n++) {
         top[n] = -INFINITY;
         sum[n] = 0;
         for (int64_t k = 0; k < e->c; k++)
-            if (e->log_weight[k] > -INFINITY && l[k * BLOCK + n] > top[n]) {
-                top[n] = l[k * BLOCK + n];
+            if (e->log_weight[k] > -INFINITY && l[k * SATTN_EM_BLOCK + n] > top[n]) {
+                top[n] = l[k * SATTN_EM_BLOCK + n];
                 e->label[first + n] = (int32_t)k;
             }
     }
     for (int64_t k = 0; k < e->c; k++) {
-        double *r = e->weight + k * e->n + first, *p = l + k * BLOCK;
+        double *r = e->weight + k * e->n + first, *p = l + k * SATTN_EM_BLOCK;
         for (int64_t n = 0; n < count; n++)
             p[n] = e->log_weight[k] > -INFINITY ? p[n] - top[n] : -INFINITY;
-        row()->exp(count, p, r);
+        sattn_em_row()->exp(count, p, r);
         for (int64_t n = 0; n < count; n++)
             sum[n] += r[n];
     }
@@ -362,18 +246,20 @@ int32_t sattn_em_run(em *e)
     double spread = 0, before = -INFINITY;
     for (int64_t i = 0; i < e->n * e->d; i++)
         spread += e->token[i] * e->token[i] / (double)e->n;
-    /* rounding leaves a covariance uncertain by some ULP of its trace: the floor stays above that */
+    /* rounding leaves a covariance uncertain by some ULP of its trace: the floor stays above that
+     */
     if (e->floor < spread * 0x1p-44)
         e->floor = spread * 0x1p-44;
-    if (lloyd(e) != SATTN_OK)
+    if (sattn_kmeans(e) != SATTN_OK)
         return SATTN_ECANCELLED;
     sattn_par_for(e->c, e->threads, maximise, e);
     e->iterations = 0;
-    for (int64_t i = 0; e->p->covariance_kind != SATTN_COVARIANCE_ZERO && i < e->p->em_iterations; i++) {
+    for (int64_t i = 0; e->p->covariance_kind != SATTN_COVARIANCE_ZERO && i < e->p->em_iterations;
+         i++) {
         sattn_par_for(e->blocks, e->threads, expect, e);
-        const double value = sum_of_blocks(e);
+        const double value = sattn_em_sum(e);
         e->trace[e->iterations++] = value;
-        if (report(e, e->p->lloyd_iterations + 1 + i, value) != SATTN_OK)
+        if (sattn_em_report(e, e->p->lloyd_iterations + 1 + i, value) != SATTN_OK)
             return SATTN_ECANCELLED;
         if (value - before < e->p->tolerance)
             break;
@@ -384,8 +270,8 @@ int32_t sattn_em_run(em *e)
     return SATTN_OK;
 }
 
-int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t components, int64_t width,
-                       int32_t covariance_kind)
+int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t components,
+                       int64_t width, int32_t covariance_kind)
 {
     int64_t tokens_size = tokens, components_size = components;
     if (!p)
@@ -398,8 +284,15 @@ int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t compo
         !sattn_grow(&components_size, width))
         return SATTN_ESIZE;
     memset(p, 0, (size_t)size);
-    *p = (sattn_fit){.size = size, .tokens = tokens, .components = components, .width = width,
-                     .covariance_kind = covariance_kind, .lloyd_iterations = 20, .em_iterations = 100,
-                     .tolerance = 1e-6, .floor = 1e-6, .token_row = width};
+    *p = (sattn_fit){.size = size,
+                     .tokens = tokens,
+                     .components = components,
+                     .width = width,
+                     .covariance_kind = covariance_kind,
+                     .lloyd_iterations = 20,
+                     .em_iterations = 100,
+                     .tolerance = 1e-6,
+                     .floor = 1e-6,
+                     .token_row = width};
     return SATTN_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mixture.h"
+#include "../simd/kernels.h"
 #include "check.h"
 #include "par.h"
-#include "../simd/kernels.h"
 
 #include <string.h>
 
@@ -45,8 +45,13 @@ int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_
         return SATTN_ENULL;
     if (size < LEAST_SIZE || size > 1 << 16)
         return SATTN_ESTRUCT;
-    sattn_mixture q = {.size = size, .batch = batch, .queries = queries, .components = components,
-                       .width = width, .value_width = value_width, .covariance_kind = covariance_kind};
+    sattn_mixture q = {.size = size,
+                       .batch = batch,
+                       .queries = queries,
+                       .components = components,
+                       .width = width,
+                       .value_width = value_width,
+                       .covariance_kind = covariance_kind};
     const int32_t status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
@@ -78,7 +83,8 @@ typedef struct {
 
 static void list_views(views *v, const sattn_mixture *p, int direction)
 {
-    const int64_t b = p->batch, m = p->queries, c = p->components, d = p->width, e = sattn_value_width(p);
+    const int64_t b = p->batch, m = p->queries, c = p->components, d = p->width,
+                  e = sattn_value_width(p);
     const int64_t s = sattn_covariance_width(p), joint = p->value_width != 0;
     const int back = direction == SATTN_BACKWARD;
     const sattn_view in[INPUTS] = {
@@ -107,7 +113,8 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
         {joint ? p->dvalue_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
         {joint ? p->dcross : NULL, {b, joint, c * e * d}, {p->cross_batch, 0, 1}},
     };
-    const int required[INPUTS] = {1, 1, 1, s > 0, (int)joint, back && p->dcross && joint, back, back, 0, 0};
+    const int required[INPUTS] = {1,    1,    1, s > 0, (int)joint, back && p->dcross && joint,
+                                  back, back, 0, 0};
     memcpy(v->in, in, sizeof in);
     memcpy(v->out, back ? backward : forward, sizeof backward);
     memcpy(v->required, required, sizeof required);
@@ -191,27 +198,32 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
                                 int64_t element_bytes)
 {
     const int64_t c = p->components, d = p->width, e = sattn_value_width(p);
-    const int64_t matrix = (p->covariance_kind == SATTN_COVARIANCE_FULL ? d : 4) + (p->cross ? e : 0);
+    const int64_t matrix =
+        (p->covariance_kind == SATTN_COVARIANCE_FULL ? d : 4) + (p->cross ? e : 0);
     sattn_mixture_plan q = {0};
-    const double work = (double)p->batch * (double)p->queries * (double)c * (double)d * (double)matrix;
+    const double work =
+        (double)p->batch * (double)p->queries * (double)c * (double)d * (double)matrix;
     q.threads = work < SERIAL ? 1 : sattn_par_threads(p->threads);
     q.tiles = (p->queries + SATTN_TILE - 1) / SATTN_TILE;
     q.windows = (c + SATTN_WINDOW - 1) / SATTN_WINDOW;
     q.mixtures = p->log_weight_batch || p->mean_batch ? p->batch : p->batch > 0;
     q.block = block_of(c, p->queries, element_bytes);
     q.state = (e + 2) * SATTN_TILE;
-    q.lanes = direction == SATTN_BACKWARD && is_independent(p) && p->batch >= q.threads ? q.threads : 1;
+    q.lanes =
+        direction == SATTN_BACKWARD && is_independent(p) && p->batch >= q.threads ? q.threads : 1;
     q.split = direction == SATTN_FORWARD && q.windows > 1 && p->batch * q.tiles < 2 * q.threads;
     q.plane = q.block * (2 * c + 1 + (p->covariance_kind == SATTN_COVARIANCE_DIAG ? 2 * d : 0));
     int64_t states = 0, planes = 0;
-    /* the widest user of a thread's scratch: tiles of either pass, or a panel of an outer product */
+    /* the widest user of a thread's scratch: tiles of either pass, or a panel of an outer product
+     */
     const int64_t keys = d + e > 2 * SATTN_BATCH_ROWS ? d + e : 2 * SATTN_BATCH_ROWS;
     q.scratch_size = SATTN_TILE * (2 * SATTN_WINDOW + 4 * d + 2 * e + keys + 10);
     const int64_t panel = SATTN_PANEL * (SATTN_CHUNK + (d > e ? d : e)) + SATTN_PANEL;
     if (q.scratch_size < panel)
         q.scratch_size = panel;
     int64_t scratch = q.scratch_size, centred = q.mixtures;
-    if (!sattn_grow(&scratch, q.threads) || !sattn_grow(&centred, c + 1) || !sattn_grow(&centred, d))
+    if (!sattn_grow(&scratch, q.threads) || !sattn_grow(&centred, c + 1) ||
+        !sattn_grow(&centred, d))
         return SATTN_ESIZE;
     if (q.split) {
         states = q.state;

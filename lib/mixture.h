@@ -30,15 +30,15 @@ static inline int64_t sattn_covariance_width(const sattn_mixture *p)
  * cut depends on the shape alone; the number of threads only decides who does what. */
 typedef struct sattn_mixture_plan {
     int32_t threads;
-    int64_t tiles;        /* of SATTN_TILE queries, per batch entry */
-    int64_t windows;      /* of SATTN_WINDOW components */
-    int64_t mixtures;     /* batch entries with a mixture of their own: B or 1 */
-    int split;            /* forward: windows are tasks of their own */
-    int64_t block;        /* backward: queries whose weights are kept at once */
-    int32_t lanes;        /* backward: batch entries worked on at once, each by threads / lanes */
-    int64_t centred;      /* [mixtures][C + 1][D]: centred means, then the centre */
-    int64_t states, state;         /* forward, split: [B][tiles][windows] states of `state` elements */
-    int64_t planes, plane;         /* backward: [lanes] planes of `plane` elements */
+    int64_t tiles;         /* of SATTN_TILE queries, per batch entry */
+    int64_t windows;       /* of SATTN_WINDOW components */
+    int64_t mixtures;      /* batch entries with a mixture of their own: B or 1 */
+    int split;             /* forward: windows are tasks of their own */
+    int64_t block;         /* backward: queries whose weights are kept at once */
+    int32_t lanes;         /* backward: batch entries worked on at once, each by threads / lanes */
+    int64_t centred;       /* [mixtures][C + 1][D]: centred means, then the centre */
+    int64_t states, state; /* forward, split: [B][tiles][windows] states of `state` elements */
+    int64_t planes, plane; /* backward: [lanes] planes of `plane` elements */
     int64_t scratch, scratch_size; /* [threads] */
     int64_t elements;              /* of all */
 } sattn_mixture_plan;

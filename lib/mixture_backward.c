@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Backward in blocks of queries. For a block, first every tile of queries is pulled through all components:
- * weights w and b go to planes [C][block], dtilt to the caller. Then every parameter sums the planes over
- * the block's queries, each task owning its components, and adds that to its gradient. So no sum is
- * shared between tasks, and its order is that of the blocks. */
+/* Backward in blocks of queries. For a block, first every tile of queries is pulled through all
+ * components: weights w and b go to planes [C][block], dtilt to the caller. Then every parameter
+ * sums the planes over the block's queries, each task owning its components, and adds that to its
+ * gradient. So no sum is shared between tasks, and its order is that of the blocks. */
 #include "mixture_call.h"
 #include "par.h"
 
@@ -54,10 +54,11 @@ static void load_statistics(const block *k, int64_t q, int64_t lanes, const real
         log_sum[r] = r < lanes ? stats[2 * r + 1] : 0;
         cotangent[r] = r < lanes && dcgf ? dcgf[k->b * p->dcgf_batch + at + r] : 0;
     }
-    kernels()->pack(lanes, e, (const real *)p->out + k->b * p->out_batch + at * p->out_row, p->out_row,
-                    out);
+    kernels()->pack(lanes, e, (const real *)p->out + k->b * p->out_batch + at * p->out_row,
+                    p->out_row, out);
     kernels()->mixture_offset(e, p->dout ? dout : NULL, out,
-                              p->value_width ? NULL : FN(sattn_call_centre)(k->k, k->b), cotangent, offset);
+                              p->value_width ? NULL : FN(sattn_call_centre)(k->k, k->b), cotangent,
+                              offset);
 }
 
 static void pull_tile(void *context, int64_t task, int32_t thread)
@@ -67,15 +68,18 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
     const int64_t d = p->width, e = sattn_value_width(p), q = task * SATTN_TILE;
     const int64_t lanes = k->count - q < SATTN_TILE ? k->count - q : SATTN_TILE;
     const int diagonal = p->covariance_kind == SATTN_COVARIANCE_DIAG;
-    real *tilt = scratch_of(k, thread), *half = tilt + d * SATTN_TILE, *product = half + d * SATTN_TILE;
-    real *dtilt = product + d * SATTN_TILE, *dout = dtilt + d * SATTN_TILE, *out = dout + e * SATTN_TILE;
+    real *tilt = scratch_of(k, thread), *half = tilt + d * SATTN_TILE,
+         *product = half + d * SATTN_TILE;
+    real *dtilt = product + d * SATTN_TILE, *dout = dtilt + d * SATTN_TILE,
+         *out = dout + e * SATTN_TILE;
     real *rows = out + e * SATTN_TILE, *rest = rows + 4 * SATTN_TILE;
     kernels()->pack(lanes, d, tilt_rows(k, q), p->tilt_row, tilt);
     kernels()->pack(p->dout ? lanes : 0, e, dout_rows(k, q), p->dout_row, dout);
     load_statistics(k, q, lanes, dout, out, rows);
     if (diagonal)
         kernels()->squares(d * SATTN_TILE, tilt, p->value_width ? NULL : dout, half, product);
-    /* The b of a query sum to its dcgf: that is what the centre, taken from every mean, owes dtilt. */
+    /* The b of a query sum to its dcgf: that is what the centre, taken from every mean, owes dtilt.
+     */
     kernels()->gemm(&(gemm){d, SATTN_TILE, 1, FN(sattn_call_centre)(k->k, k->b), 1, 0,
                             rows + 3 * SATTN_TILE, SATTN_TILE, dtilt, SATTN_TILE, NULL, 0, 0});
     struct FN(sattn_components) run;
@@ -86,8 +90,8 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
              c = first + count) {
             const int64_t at = first * k->k->plan->block + q;
             kernels()->mixture_pull(&(struct FN(sattn_pull)){
-                &run, lanes, tilt, half, dout, product, rows, rows + SATTN_TILE, rows + 2 * SATTN_TILE,
-                k->w + at, k->d + at, k->k->plan->block, dtilt, rest});
+                &run, lanes, tilt, half, dout, product, rows, rows + SATTN_TILE,
+                rows + 2 * SATTN_TILE, k->w + at, k->d + at, k->k->plan->block, dtilt, rest});
         }
     }
     if (p->dtilt)
@@ -95,22 +99,23 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
                           (real *)p->dtilt + k->b * p->dtilt_batch + (k->first + q) * p->dtilt_row,
                           p->dtilt_row, p->flags & SATTN_ACCUMULATE);
     for (int64_t r = q; diagonal && p->dcovariance && r < q + lanes; r++)
-        kernels()->squares(d, tilt_rows(k, r), p->value_width ? NULL : dout_rows(k, r), k->half + r * d,
-                           k->product + r * d);
+        kernels()->squares(d, tilt_rows(k, r), p->value_width ? NULL : dout_rows(k, r),
+                           k->half + r * d, k->product + r * d);
 }
 
 /* into += plane x [rows of queries]  (+ plane2 x rows2): `count` components from `first` */
-static void sum_planes(const block *k, int64_t first, int64_t count, int64_t width, const real *plane,
-                       const real *x, int64_t x_row, const real *plane2, const real *x2, int64_t x2_row,
-                       real *sum, real *into)
+static void sum_planes(const block *k, int64_t first, int64_t count, int64_t width,
+                       const real *plane, const real *x, int64_t x_row, const real *plane2,
+                       const real *x2, int64_t x2_row, real *sum, real *into)
 {
     const int64_t stride = k->k->plan->block;
-    gemm g = {count, width, k->count, plane + first * stride, stride, 1, x, x_row, sum, width, NULL, 0, 0};
+    gemm g = {count, width, k->count, plane + first * stride, stride, 1, x, x_row, sum, width,
+              NULL,  0,     0};
     if (x)
         kernels()->gemm(&g);
     if (x2) {
-        g = (gemm){count, width, k->count, plane2 + first * stride,
-                   stride, 1,    x2,       x2_row, sum, width, x ? sum : NULL, width, 1};
+        g = (gemm){count,  width, k->count, plane2 + first * stride, stride, 1, x2,
+                   x2_row, sum,   width,    x ? sum : NULL,          width,  1};
         kernels()->gemm(&g);
     }
     if (x || x2)
@@ -127,8 +132,8 @@ static void sum_vectors(const block *k, int64_t group, real *sum)
     struct FN(sattn_components) run;
     int64_t first, count;
     for (int64_t c = group * GROUP;
-         (count = FN(sattn_call_run)(k->k, k->b, c, end < p->components ? end : p->components, &first,
-                                     &run)) > 0;
+         (count = FN(sattn_call_run)(k->k, k->b, c, end < p->components ? end : p->components,
+                                     &first, &run)) > 0;
          c = first + count) {
         if (log_weight)
             sum_planes(k, first, count, 1, k->d, k->ones, 1, NULL, NULL, 0, sum,
@@ -146,8 +151,8 @@ static void sum_vectors(const block *k, int64_t group, real *sum)
 }
 
 /* into[rows][D] += sum over queries of z u', with z = scale b x + w y, for component c */
-static void sum_outer(const block *k, int64_t c, int64_t rows, real scale, const real *x, const real *y,
-                      real *scratch, real *into)
+static void sum_outer(const block *k, int64_t c, int64_t rows, real scale, const real *x,
+                      const real *y, real *scratch, real *into)
 {
     const sattn_mixture *p = k->k->p;
     const int64_t d = p->width, at = c * k->k->plan->block;
@@ -155,8 +160,8 @@ static void sum_outer(const block *k, int64_t c, int64_t rows, real scale, const
     for (int64_t q = 0; q < k->count; q += SATTN_CHUNK) {
         const int64_t n = k->count - q < SATTN_CHUNK ? k->count - q : SATTN_CHUNK;
         kernels()->mixture_outer(&(struct FN(sattn_outer)){
-            n, rows, k->d + at + q, k->w + at + q, scale, x ? x + q * p->tilt_row : NULL, p->tilt_row,
-            y ? y + q * p->dout_row : NULL, p->dout_row, z});
+            n, rows, k->d + at + q, k->w + at + q, scale, x ? x + q * p->tilt_row : NULL,
+            p->tilt_row, y ? y + q * p->dout_row : NULL, p->dout_row, z});
         kernels()->gemm(&(gemm){rows, d, n, z, 1, rows, tilt_rows(k, q), p->tilt_row, sum, d,
                                 q ? sum : NULL, d, 1});
     }
@@ -181,7 +186,8 @@ static void sum_matrix(const block *k, int64_t c, int64_t panel, int cross, real
                   (real *)p->dcovariance + k->b * p->covariance_batch + (c * d + i) * d);
 }
 
-/* Tasks of the sums over a block's queries: groups of vectors, panels of covariances, panels of crosses */
+/* Tasks of the sums over a block's queries: groups of vectors, panels of covariances, panels of
+ * crosses */
 typedef struct {
     int64_t groups, covariance_panels, cross_panels, tasks;
 } sums;
@@ -237,8 +243,8 @@ static void one_entry(void *context, int64_t b, int32_t thread)
     entry(context, b, thread, thread, 1);
 }
 
-/* Sets a parameter's gradient to 0, batch entry by batch entry; a shared one is there even if there is no
- * entry to sum over. */
+/* Sets a parameter's gradient to 0, batch entry by batch entry; a shared one is there even if there
+ * is no entry to sum over. */
 static void reset(const sattn_mixture *p, void *gradient, int64_t batch_stride, int64_t count)
 {
     const int64_t entries = batch_stride ? p->batch : 1;
@@ -283,7 +289,8 @@ int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
     for (int64_t b = 0; plan.lanes == 1 && b < p.batch; b++)
         entry(&k, b, 0, -1, plan.threads);
     if (p.dcovariance && p.covariance_kind == SATTN_COVARIANCE_FULL)
-        sattn_par_for((p.covariance_batch ? p.batch : p.batch > 0) * c, plan.threads, symmetrise, &k);
+        sattn_par_for((p.covariance_batch ? p.batch : p.batch > 0) * c, plan.threads, symmetrise,
+                      &k);
     sattn_free(k.owned);
     return SATTN_OK;
 }

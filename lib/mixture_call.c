@@ -66,12 +66,13 @@ static int32_t check_log_weights(const call *k)
     return SATTN_OK;
 }
 
-/* centre = sum of weight times mean over the sum of weights; then mean - centre. The answer does not
- * depend on the centre but for rounding: logits shift together, the output shifts back. */
+/* centre = sum of weight times mean over the sum of weights; then mean - centre. The answer does
+ * not depend on the centre but for rounding: logits shift together, the output shifts back. */
 static void centre_means(const call *k, int64_t b)
 {
     const int64_t c = k->p->components, d = k->p->width;
-    const real *mean = (const real *)k->p->mean + b * k->p->mean_batch, *log_weight = log_weights(k, b);
+    const real *mean = (const real *)k->p->mean + b * k->p->mean_batch,
+               *log_weight = log_weights(k, b);
     real *centred = centred_means(k, b), *centre = centred + c * d, top = -(real)__builtin_inf();
     static const real one = 1;
     double sum = 0;
@@ -89,16 +90,16 @@ static void centre_means(const call *k, int64_t b)
         kernels()->mixture_weights(count, weight, top, 0);
         for (int64_t i = 0; i < count; i++)
             sum += weight[i];
-        kernels()->gemm(&(struct FN(sattn_gemm)){1, d, count, weight, 0, 1, mean + first * d, d, centre, d,
-                                                 centre, 0, 1});
+        kernels()->gemm(&(struct FN(sattn_gemm)){1, d, count, weight, 0, 1, mean + first * d, d,
+                                                 centre, d, centre, 0, 1});
     }
     for (int64_t i = 0; i < d && sum > 0; i++)
         centre[i] = (real)(-centre[i] / sum);
     for (int64_t at = 0; at < c; at = first + count) {
         first = at;
         count = next_run(log_weight, &first, c);
-        kernels()->gemm(&(struct FN(sattn_gemm)){count, d, 1, &one, 0, 0, centre, 0, centred + first * d, d,
-                                                 mean + first * d, d, 1});
+        kernels()->gemm(&(struct FN(sattn_gemm)){count, d, 1, &one, 0, 0, centre, 0,
+                                                 centred + first * d, d, mean + first * d, d, 1});
     }
     for (int64_t i = 0; i < d; i++)
         centre[i] = -centre[i];

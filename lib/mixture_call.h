@@ -21,8 +21,8 @@ typedef struct FN(sattn_components) FN(sattn_components);
 int32_t FN(sattn_call_begin)(FN(sattn_call) * call, const sattn_mixture *p,
                              const sattn_mixture_plan *plan);
 
-/* The next run of components of batch entry b with a weight > 0 in [from, end): its length, its first
- * component and its arrays; 0 = none. Components of weight 0 are never read. */
+/* The next run of components of batch entry b with a weight > 0 in [from, end): its length, its
+ * first component and its arrays; 0 = none. Components of weight 0 are never read. */
 int64_t FN(sattn_call_run)(const FN(sattn_call) * call, int64_t b, int64_t from, int64_t end,
                            int64_t *first, FN(sattn_components) * run);
 

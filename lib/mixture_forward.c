@@ -45,7 +45,8 @@ static real *weights_of(const call *k, const span *s)
 
 static void load(const call *k, const span *s, const scratch *t)
 {
-    const real *tilt = (const real *)k->p->tilt + s->b * k->p->tilt_batch + s->first * k->p->tilt_row;
+    const real *tilt =
+        (const real *)k->p->tilt + s->b * k->p->tilt_batch + s->first * k->p->tilt_row;
     kernels()->pack(s->lanes, k->p->width, tilt, k->p->tilt_row, t->tilt);
     if (k->p->covariance_kind == SATTN_COVARIANCE_DIAG)
         kernels()->squares(k->p->width * SATTN_TILE, t->tilt, NULL, t->half, NULL);
@@ -122,8 +123,8 @@ static void whole_tile(void *context, int64_t task, int32_t thread)
     finish(k, &s, &t, t.state);
 }
 
-/* Few queries, many components: windows are tasks; then a tile's partial results are merged in the same
- * order as above, which gives the same bits. */
+/* Few queries, many components: windows are tasks; then a tile's partial results are merged in the
+ * same order as above, which gives the same bits. */
 static void one_window(void *context, int64_t task, int32_t thread)
 {
     const call *k = context;
@@ -172,8 +173,10 @@ int32_t FN(sattn_mixture_workspace)(const sattn_mixture *given, int64_t *bytes)
 {
     sattn_mixture p;
     sattn_mixture_plan plan[2];
-    int32_t status = bytes ? sattn_mixture_check(&p, given, SATTN_SHAPE, sizeof(real)) : SATTN_ENULL;
-    for (int direction = SATTN_FORWARD; status == SATTN_OK && direction <= SATTN_BACKWARD; direction++)
+    int32_t status =
+        bytes ? sattn_mixture_check(&p, given, SATTN_SHAPE, sizeof(real)) : SATTN_ENULL;
+    for (int direction = SATTN_FORWARD; status == SATTN_OK && direction <= SATTN_BACKWARD;
+         direction++)
         status = sattn_mixture_plan_make(&plan[direction], &p, direction, sizeof(real));
     if (status != SATTN_OK)
         return status;

@@ -97,8 +97,8 @@ static int32_t probe(int32_t threads)
     pthread_attr_t attributes;
     size_t stack;
     int32_t made = 0;
-    /* LLVM's runtime asks for the default and 64 bytes times the thread's number. glibc keeps the stacks
-     * of threads that ended: these must fit, or there would have to be room for both. */
+    /* LLVM's runtime asks for the default and 64 bytes times the thread's number. glibc keeps the
+     * stacks of threads that ended: these must fit, or there would have to be room for both. */
     if (pthread_attr_init(&attributes) || pthread_attr_getstacksize(&attributes, &stack) ||
         pthread_attr_setstacksize(&attributes, stack + 64 * SATTN_MAX_THREADS))
         return 1;

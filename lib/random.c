@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Philox4x32-10: ten rounds of two 32 x 32 -> 64 multiplications, the key advanced by Weyl constants
- * (the golden ratio and sqrt(3) - 1). Constants: Salmon et al. 2011. */
+/* Philox4x32-10: ten rounds of two 32 x 32 -> 64 multiplications, the key advanced by Weyl
+ * constants (the golden ratio and sqrt(3) - 1). Constants: Salmon et al. 2011. */
 static void philox(uint64_t seed, uint64_t stream, uint64_t block, uint32_t w[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -15,7 +15,8 @@ static void philox(uint64_t seed, uint64_t stream, uint64_t block, uint32_t w[4]
     w[3] = (uint32_t)(stream >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         const uint64_t a = (uint64_t)0xd2511f53u * w[0], b = (uint64_t)0xcd9e8d57u * w[2];
-        const uint32_t next0 = (uint32_t)(b >> 32) ^ w[1] ^ k0, next2 = (uint32_t)(a >> 32) ^ w[3] ^ k1;
+        const uint32_t next0 = (uint32_t)(b >> 32) ^ w[1] ^ k0,
+                       next2 = (uint32_t)(a >> 32) ^ w[3] ^ k1;
         w[1] = (uint32_t)b;
         w[3] = (uint32_t)a;
         w[0] = next0;
@@ -60,7 +61,8 @@ int32_t sattn_random_words(uint64_t seed, uint64_t stream, int64_t first, int64_
     return status;
 }
 
-int32_t sattn_random_uniform_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n, double *out)
+int32_t sattn_random_uniform_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                 double *out)
 {
     const int32_t status = check(first, n, out);
     for (int64_t i = 0; status == SATTN_OK && i < n; i++)
@@ -68,7 +70,8 @@ int32_t sattn_random_uniform_f64(uint64_t seed, uint64_t stream, int64_t first, 
     return status;
 }
 
-int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n, double *out)
+int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                double *out)
 {
     const int32_t status = check(first, n, out);
     for (int64_t i = 0; status == SATTN_OK && i < n; i++)
@@ -76,7 +79,8 @@ int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_t first, i
     return status;
 }
 
-int32_t sattn_random_normal_f32(uint64_t seed, uint64_t stream, int64_t first, int64_t n, float *out)
+int32_t sattn_random_normal_f32(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                float *out)
 {
     const int32_t status = check(first, n, out);
     for (int64_t i = 0; status == SATTN_OK && i < n; i++)

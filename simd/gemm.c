@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The register-tiled matrix kernel: C = start + A B (arguments.h).
  *
- * A tile of C of `rows` x `vectors` stays in registers while p runs over the inner dimension: one vector
- * load of B feeds `rows` FMAs, one broadcast of A feeds `vectors`. 8 x 3 uses 28 of 32 registers, 4 x 3
- * all 16; with at most 1 load for 2 FMAs neither A nor B needs packing. Each element of C is one
- * chain of FMAs in the order of p. */
+ * A tile of C of `rows` x `vectors` stays in registers while p runs over the inner dimension: one
+ * vector load of B feeds `rows` FMAs, one broadcast of A feeds `vectors`. 8 x 3 uses 28 of 32
+ * registers, 4 x 3 all 16; with at most 1 load for 2 FMAs neither A nor B needs packing. Each
+ * element of C is one chain of FMAs in the order of p. */
 #include "vec.h"
 
 enum { ROWS = V_REGISTERS == 32 ? 8 : 4, VECTORS = 3 };
@@ -16,8 +16,8 @@ static inline V load(const R *p, const int whole, int64_t tail)
     return whole ? v_load(p) : v_load_n(p, tail);
 }
 
-/* rows and vectors are constants at every call, so that acc lives in registers. `tail` lanes of the last
- * vector exist (VL if it is whole). */
+/* rows and vectors are constants at every call, so that acc lives in registers. `tail` lanes of the
+ * last vector exist (VL if it is whole). */
 static inline __attribute__((always_inline)) void tile(const gemm *g, int64_t i, int64_t j,
                                                        const int rows, const int vectors,
                                                        const int whole, int64_t tail)
@@ -105,7 +105,9 @@ void K(gemm)(const gemm *g)
 {
     for (int64_t j = 0; j < g->n;) {
         const int64_t left = (g->n - j + VL - 1) / VL; /* vectors, the last perhaps ragged */
-        const int64_t take = left == 4 ? 2 : left < VECTORS ? left : VECTORS; /* 4 = 2 + 2, not 3 + 1 */
+        const int64_t take = left == 4        ? 2
+                             : left < VECTORS ? left
+                                              : VECTORS; /* 4 = 2 + 2, not 3 + 1 */
         const int64_t columns = g->n - j < take * VL ? g->n - j : take * VL;
         strip_of(g, j, take, columns - (take - 1) * VL);
         j += columns;

@@ -2,21 +2,24 @@
 #ifndef SATTN_KERNELS_H
 #define SATTN_KERNELS_H
 
-/* What lib/ sees of simd/: the arguments of the kernels and, per row and type, one complete table of
- * functions. Kernels never allocate, thread or fail, and touch no byte outside their arguments. */
+/* What lib/ sees of simd/: the arguments of the kernels and, per row and type, one complete table
+ * of functions. Kernels never allocate, thread or fail, and touch no byte outside their arguments.
+ */
 
 #include <stdint.h>
 
-/* Queries of one tile. Lanes are queries: a tile of X is [width][SATTN_TILE], element i of query q at
- * i * SATTN_TILE + q. 48 = 3 AVX-512 vectors of float, and a multiple of every vector's lanes, so
- * that one tile serves every row; no sum runs across lanes, hence the same bits in each of them. */
+/* Queries of one tile. Lanes are queries: a tile of X is [width][SATTN_TILE], element i of query q
+ * at i * SATTN_TILE + q. 48 = 3 AVX-512 vectors of float, and a multiple of every vector's lanes,
+ * so that one tile serves every row; no sum runs across lanes, hence the same bits in each of them.
+ */
 #define SATTN_TILE 48
 
 /* Components whose logits are formed together. A constant of the algorithm: partial results of
  * windows of so many components are merged in their order. */
 #define SATTN_WINDOW 64
 
-/* Rows of a tile that the keys of a batch of components with matrices fill, about: 24 KiB of float. */
+/* Rows of a tile that the keys of a batch of components with matrices fill, about: 24 KiB of float.
+ */
 #define SATTN_BATCH_ROWS 128
 
 #define SATTN_CAT_(a, b) a##b

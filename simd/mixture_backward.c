@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Backward of a tile through a run of components, up to the sums over queries: the weights w and
- * b = w (dout . value + offset), and the gradient of the tilt. The sums over queries are matrix products
- * of the planes of w and b with rows of queries (mixture_outer forms their left factors). */
+ * b = w (dout . value + offset), and the gradient of the tilt. The sums over queries are matrix
+ * products of the planes of w and b with rows of queries (mixture_outer forms their left factors).
+ */
 #include "mixture_tile.h"
 
 typedef struct T(sattn_pull) pull;
@@ -30,7 +31,8 @@ static void key_gradients(const pull *p, const components *c, const R *w, const 
         }
 }
 
-/* dtilt += sum_k S_k z_k; S_k is symmetric, so that the batch is one product over (k, row of S_k) */
+/* dtilt += sum_k S_k z_k; S_k is symmetric, so that the batch is one product over (k, row of S_k)
+ */
 static void pull_keys(const pull *p, const components *c, const R *w, const R *b, R *z)
 {
     const int64_t d = c->width, n = vector_lanes(p->lanes);
@@ -90,7 +92,8 @@ static void pull_scaled(const pull *p, const R *x, const R *plane, R *scaled)
     const components *c = p->components;
     const int64_t d = c->width;
     clear(d, scaled);
-    product(d, c->count, vector_lanes(p->lanes), c->covariance, 1, d, plane, p->plane_row, NULL, scaled);
+    product(d, c->count, vector_lanes(p->lanes), c->covariance, 1, d, plane, p->plane_row, NULL,
+            scaled);
     for (int64_t i = 0; i < d * SATTN_TILE; i += VL)
         v_store(p->dtilt + i, v_fma(v_load(x + i), v_load(scaled + i), v_load(p->dtilt + i)));
 }
@@ -99,13 +102,19 @@ static void pull_window(const pull *p)
 {
     const components *c = p->components;
     const int64_t n = vector_lanes(p->lanes), d = c->width, e = c->value_width;
-    gemm g = {c->count, n,            e,    c->joint ? c->value_mean : c->mean, e, 1, p->dout, SATTN_TILE,
-              p->b,     p->plane_row, NULL, 0,                                  0};
+    gemm g = {c->count, n,
+              e,        c->joint ? c->value_mean : c->mean,
+              e,        1,
+              p->dout,  SATTN_TILE,
+              p->b,     p->plane_row,
+              NULL,     0,
+              0};
     window_logits(c, p->tilt, p->half, p->lanes, p->w, p->plane_row);
     K(gemm)(&g);
     if (!c->joint && c->kind == DIAG) {
-        g = (gemm){c->count, n,            d,    c->covariance, d, 1, p->product, SATTN_TILE,
-                   p->b,     p->plane_row, p->b, p->plane_row,  1};
+        g = (gemm){c->count,   n,          d,    c->covariance, d,    1,
+                   p->product, SATTN_TILE, p->b, p->plane_row,  p->b, p->plane_row,
+                   1};
         K(gemm)(&g);
     }
     for (int64_t k = 0; k < c->count; k++)

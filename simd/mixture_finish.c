@@ -7,10 +7,10 @@ typedef struct T(sattn_finish) finish;
 static void write_out(const finish *f, const R *sum)
 {
     for (int64_t q = 0; q < SATTN_TILE; q += VL) {
-        /* A sum is 0 or at least 1. An empty one is taken as 1 and loses the centre, which leaves 0; NaN
-         * passes. (A select would not do: clang divides first, which flags a division by 0.) One
-         * division a lane: on AVX-512 it costs as much as 16 products, which is a value of half an ULP
-         * more. */
+        /* A sum is 0 or at least 1. An empty one is taken as 1 and loses the centre, which leaves
+         * 0; NaN passes. (A select would not do: clang divides first, which flags a division by 0.)
+         * One division a lane: on AVX-512 it costs as much as 16 products, which is a value of half
+         * an ULP more. */
         const V s = v_load(sum + q), zero = v_set(0);
         const M empty = v_le(s, zero);
         const V inverse = v_div(v_set(1), v_max(v_set(1), s));

@@ -38,11 +38,11 @@ static void weigh(const fold *f, int64_t count, const R *logit, R *p, R *factor)
     }
 }
 
-/* state rows i .. i + rows - 1 of one group of lanes; `rows` is a constant at every call, so that the
- * sums stay in registers. */
+/* state rows i .. i + rows - 1 of one group of lanes; `rows` is a constant at every call, so that
+ * the sums stay in registers. */
 static inline __attribute__((always_inline)) void add_rows(R *state, const int rows, int64_t width,
-                                                           int64_t count, const R *p, const R *factor,
-                                                           const R *value)
+                                                           int64_t count, const R *p,
+                                                           const R *factor, const R *value)
 {
     V acc[4][GROUP];
     for (int r = 0; r < rows; r++)
@@ -51,7 +51,8 @@ static inline __attribute__((always_inline)) void add_rows(R *state, const int r
     for (int64_t k = 0; k < count; k++, value += width * SATTN_TILE, p += SATTN_TILE)
         for (int r = 0; r < rows; r++)
             for (int v = 0; v < GROUP; v++)
-                acc[r][v] = v_fma(v_load(p + v * VL), v_load(value + r * SATTN_TILE + v * VL), acc[r][v]);
+                acc[r][v] =
+                    v_fma(v_load(p + v * VL), v_load(value + r * SATTN_TILE + v * VL), acc[r][v]);
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < GROUP; v++)
             v_store(state + r * SATTN_TILE + v * VL, acc[r][v]);
@@ -102,7 +103,8 @@ static void fold_window(const fold *f)
             R *state = f->state + i * SATTN_TILE + q;
             v_store(state, v_mul(v_load(state), v_load(factor + q)));
         }
-    product(e, c->count, n, c->joint ? c->value_mean : c->mean, 1, e, p, SATTN_TILE, NULL, f->state);
+    product(e, c->count, n, c->joint ? c->value_mean : c->mean, 1, e, p, SATTN_TILE, NULL,
+            f->state);
     if (c->joint || c->kind == ZERO)
         return;
     clear(d, scaled);

@@ -6,12 +6,12 @@
  * same for every lane, and sums run in the order of their index, so a query's bits depend neither
  * on the vector's width nor on its neighbours.
  *
- * A run of components is taken in batches. If components have matrices, the keys m_c + S_c u of a batch
- * fill about BATCH_ROWS rows of a tile, one matrix product for all of them; if they have none, the
- * batch is the run, and logits and values are products with its means.
+ * A run of components is taken in batches. If components have matrices, the keys m_c + S_c u of a
+ * batch fill about BATCH_ROWS rows of a tile, one matrix product for all of them; if they have
+ * none, the batch is the run, and logits and values are products with its means.
  *
- * A tile is walked in groups of 3 vectors, which hides the latency of dependent FMAs; a group's idle
- * lanes hold zeros or leftovers that nothing reads. */
+ * A tile is walked in groups of 3 vectors, which hides the latency of dependent FMAs; a group's
+ * idle lanes hold zeros or leftovers that nothing reads. */
 
 #include "elementary.h"
 
@@ -60,13 +60,24 @@ static inline components part(const components *c, int64_t k, int64_t count)
     return p;
 }
 
-/* c = start + A b, tile to tile, `lanes` whole vectors; the start is a value per row, or c itself if
- * `start` is NULL. */
+/* c = start + A b, tile to tile, `lanes` whole vectors; the start is a value per row, or c itself
+ * if `start` is NULL. */
 static inline void product(int64_t rows, int64_t inner, int64_t lanes, const R *a, int64_t a_row,
                            int64_t a_col, const R *b, int64_t b_row, const R *start, R *c)
 {
-    const gemm g = {rows, lanes, inner, a, a_row, a_col, b, b_row, c, SATTN_TILE,
-                    start ? start : c, start ? 1 : SATTN_TILE, start ? 0 : 1};
+    const gemm g = {rows,
+                    lanes,
+                    inner,
+                    a,
+                    a_row,
+                    a_col,
+                    b,
+                    b_row,
+                    c,
+                    SATTN_TILE,
+                    start ? start : c,
+                    start ? 1 : SATTN_TILE,
+                    start ? 0 : 1};
     K(gemm)(&g);
 }
 
@@ -76,7 +87,8 @@ static inline void clear(int64_t rows, R *tile)
         v_store(tile + i, v_set(0));
 }
 
-/* Scratch rows whose lanes beyond the last whole vector are walked in groups but computed by nobody */
+/* Scratch rows whose lanes beyond the last whole vector are walked in groups but computed by nobody
+ */
 static inline void clear_idle(int64_t lanes, int64_t rows, R *tile)
 {
     if (vector_lanes(lanes) < group_lanes(lanes))
@@ -94,8 +106,8 @@ static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R 
 {
     const int64_t d = c->width;
     if (c->kind == FULL) {
-        product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE, c->mean,
-                key);
+        product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE,
+                c->mean, key);
         return;
     }
     for (int64_t r = 0; r < c->count * d; r++) {
@@ -108,13 +120,14 @@ static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R 
 /* value[k][i] = v_k + X_k u of every component */
 static inline void values_of(const components *c, const R *tilt, int64_t lanes, R *value)
 {
-    product(c->count * c->value_width, c->cross ? c->width : 0, vector_lanes(lanes), c->cross, c->width,
-            1, tilt, SATTN_TILE, c->value_mean, value);
+    product(c->count * c->value_width, c->cross ? c->width : 0, vector_lanes(lanes), c->cross,
+            c->width, 1, tilt, SATTN_TILE, c->value_mean, value);
 }
 
-/* sum_i x_i (y_i + shift_i), shift may be NULL; even and odd i apart, which doubles the chains in flight */
-static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, const R *shift, R scale,
-                       R start, R *sum)
+/* sum_i x_i (y_i + shift_i), shift may be NULL; even and odd i apart, which doubles the chains in
+ * flight */
+static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, const R *shift,
+                       R scale, R start, R *sum)
 {
     for (int64_t at = 0; at < group_lanes(lanes); at += GROUP * VL) {
         V acc[2][GROUP] = {{v_set(0), v_set(0), v_set(0)}, {v_set(0), v_set(0), v_set(0)}};
@@ -135,8 +148,8 @@ static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, con
 
 /* The logits of a batch with matrices from its keys:
  * log weight + u.m + u'S u / 2 = log weight + u.(m + key) / 2 */
-static inline void logits_of(const components *c, const R *tilt, int64_t lanes, const R *key, R *logit,
-                             int64_t logit_row)
+static inline void logits_of(const components *c, const R *tilt, int64_t lanes, const R *key,
+                             R *logit, int64_t logit_row)
 {
     const int64_t d = c->width;
     for (int64_t k = 0; k < c->count; k++)
@@ -149,12 +162,12 @@ static inline void window_logits(const components *c, const R *tilt, const R *ha
                                  R *logit, int64_t logit_row)
 {
     const int64_t n = vector_lanes(lanes), d = c->width;
-    gemm g = {c->count, n,         d,     c->mean,   d, 1, tilt, SATTN_TILE,
-              logit,    logit_row, c->log_weight, 1, 0};
+    gemm g = {c->count,   n,     d,         c->mean,       d, 1, tilt,
+              SATTN_TILE, logit, logit_row, c->log_weight, 1, 0};
     K(gemm)(&g);
     if (c->kind == DIAG) {
-        g = (gemm){c->count, n,         d,     c->covariance, d, 1, half, SATTN_TILE,
-                   logit,    logit_row, logit, logit_row,     1};
+        g = (gemm){c->count,   n,     d,         c->covariance, d,         1, half,
+                   SATTN_TILE, logit, logit_row, logit,         logit_row, 1};
         K(gemm)(&g);
     }
 }

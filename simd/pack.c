@@ -15,7 +15,7 @@ void K(pack)(int64_t rows, int64_t cols, const R *x, int64_t ldx, R *tile)
             const int64_t width = at_most_vl(cols - i);
             V a[VL];
             for (int r = 0; r < VL; r++)
-                a[r] = r >= height ? v_set(0)
+                a[r] = r >= height   ? v_set(0)
                        : width == VL ? v_load(x + (q + r) * ldx + i)
                                      : v_load_n(x + (q + r) * ldx + i, width);
             v_transpose(a);

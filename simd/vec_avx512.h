@@ -168,7 +168,11 @@ static inline V v_add_if(M m, V a, V b)
 }
 static inline V v_fma_if(M m, V a, V b, V c)
 {
+#ifdef __clang__ /* computes every lane and selects later: lanes left out would raise exceptions */
+    return v_fma(v_keep(m, a), b, c);
+#else
     return M3(fmadd)(a, b, c, m);
+#endif
 }
 static inline V v_fnma_if(M m, V a, V b, V c)
 {

@@ -113,7 +113,7 @@ static inline V v_add_if(M m, V a, V b)
 }
 static inline V v_fma_if(M m, V a, V b, V c)
 {
-    return m ? R_FMA(a, b, c) : c;
+    return R_FMA(m ? a : 0, b, c); /* not m ? fma : c, for which clang computes the fma always */
 }
 static inline V v_fnma_if(M m, V a, V b, V c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Denoising handwritten digits: a prompt of clean digits, summarised by mixtures of Gaussians, and attention over
- * it whose matrices are trained from the best affine predictor on. */
+/* Denoising handwritten digits: a prompt of clean digits, summarised by mixtures of Gaussians, and
+ * attention over it whose matrices are trained from the best affine predictor on. */
 #define _POSIX_C_SOURCE 200809L
 #include "prompt.h"
 #include "report.h"
@@ -86,7 +86,8 @@ static split split_new(const settings *s, uint64_t seed, int64_t n, const float 
     }
     for (int64_t k = 0; k < TRAIN * D; k++)
         t.train[k] = data[order[k / D] * (D + 1) + k % D] / 16 - t.centre[k % D];
-    must(sattn_random_normal_f32(seed, STREAM_TEST, 0, t.tests * D, t.noisy), "sattn_random_normal");
+    must(sattn_random_normal_f32(seed, STREAM_TEST, 0, t.tests * D, t.noisy),
+         "sattn_random_normal");
     for (int64_t k = 0; k < t.tests * D; k++) {
         const int64_t digit = order[TRAIN + k / D % (n - TRAIN)];
         t.test[k] = data[digit * (D + 1) + k % D] / 16 - t.centre[k % D];
@@ -115,13 +116,14 @@ static double error_of(int64_t n, const float *x, const float *y)
 }
 
 /* Softmax attention over tokens: a mixture of atoms. Bayes's score takes -|x|^2 / 2 along. */
-static void attend_tokens(const settings *s, int64_t tokens, const float *token, double temperature, int bayes,
-                          int64_t n, const float *noisy, float *clean)
+static void attend_tokens(const settings *s, int64_t tokens, const float *token, double temperature,
+                          int bayes, int64_t n, const float *noisy, float *clean)
 {
     const double scale = 1 / (temperature * s->noise * s->noise);
     float *u = array(n * D, sizeof(float)), *log_weight = array(tokens, sizeof(float));
     sattn_mixture p;
-    must(sattn_mixture_init(&p, sizeof p, 1, n, tokens, D, 0, SATTN_COVARIANCE_ZERO), "sattn_mixture_init");
+    must(sattn_mixture_init(&p, sizeof p, 1, n, tokens, D, 0, SATTN_COVARIANCE_ZERO),
+         "sattn_mixture_init");
     for (int64_t i = 0; i < n * D; i++)
         u[i] = (float)scale * noisy[i];
     for (int64_t k = 0; bayes && k < tokens; k++)
@@ -144,7 +146,8 @@ static double best_temperature(const split *t, int bayes)
     const float *held = t->train + PROMPT * D;
     float *z = array(HELD * D, sizeof(float)), *y = array(HELD * D, sizeof(float));
     double best = 1, least = INFINITY;
-    must(sattn_random_normal_f32(t->seed, STREAM_VALIDATION, 0, HELD * D, z), "sattn_random_normal");
+    must(sattn_random_normal_f32(t->seed, STREAM_VALIDATION, 0, HELD * D, z),
+         "sattn_random_normal");
     for (int64_t i = 0; i < HELD * D; i++)
         z[i] = held[i] + (float)t->s->noise * z[i];
     for (double x = 1; x <= 4; x += 0.25) {
@@ -160,7 +163,8 @@ static double best_temperature(const split *t, int bayes)
     return best;
 }
 
-/* Linear attention is attention on a prompt of one Gaussian: f(z) = V M2 U z, trained as the others are. */
+/* Linear attention is attention on a prompt of one Gaussian: f(z) = V M2 U z, trained as the others
+ * are. */
 static void linear_attention(const split *t, float *clean)
 {
     prompt p = prompt_new(1, 1);
@@ -177,8 +181,13 @@ static void linear_attention(const split *t, float *clean)
     fold part[PARTS]; /* batches alone: one Gaussian remembers no digit */
     for (int i = 0; i < PARTS; i++)
         part[i] = (fold){p, TRAIN / PARTS, t->train + i * (TRAIN / PARTS) * D};
-    const schedule s = {.rate = 0.01, .tilt_scale = 1, .steps = LEARNING, .warm_up = 1,
-                        .threads = 1, .noise = t->s->noise, .seed = t->seed,
+    const schedule s = {.rate = 0.01,
+                        .tilt_scale = 1,
+                        .steps = LEARNING,
+                        .warm_up = 1,
+                        .threads = 1,
+                        .noise = t->s->noise,
+                        .seed = t->seed,
                         .stream = STREAM_LINEAR};
     train(&m, part, PARTS, &s, after);
     predict(&m, &p, t->tests, t->noisy, clean, t->s->threads);
@@ -235,17 +244,20 @@ static void mixture_attention(const split *t, float *theory, float *clean)
     prompt whole = prompt_new(heads, s->components);
     fold *fold_of = array(folds, sizeof *fold_of);
     model m = model_new(heads);
-    for (int64_t i = 0; i < TRAIN; i++) /* the split was shuffled: consecutive digits are a random part */
+    for (int64_t i = 0; i < TRAIN;
+         i++) /* the split was shuffled: consecutive digits are a random part */
         part[i] = (int32_t)(i / held < folds ? i / held : folds - 1);
     for (int64_t h = 0; h < heads; h++) {
-        cluster(TRAIN, t->train, s->components, t->seed * 1000 + (uint64_t)h, s->threads, label + h * TRAIN);
+        cluster(TRAIN, t->train, s->components, t->seed * 1000 + (uint64_t)h, s->threads,
+                label + h * TRAIN);
         head_of_clusters(&whole, h, TRAIN, t->train, label + h * TRAIN, part, -1, s);
     }
     for (int64_t f = 0; f < folds; f++) {
         fold_of[f] = (fold){prompt_new(heads, s->components), s->batch < held ? s->batch : held,
                             t->train + f * held * D};
         for (int64_t h = 0; h < heads; h++)
-            head_of_clusters(&fold_of[f].prompt, h, TRAIN, t->train, label + h * TRAIN, part, (int32_t)f, s);
+            head_of_clusters(&fold_of[f].prompt, h, TRAIN, t->train, label + h * TRAIN, part,
+                             (int32_t)f, s);
     }
     for (int64_t h = 0; h < heads; h++)
         for (int64_t i = 0; i < D; i++) {
@@ -253,10 +265,16 @@ static void mixture_attention(const split *t, float *theory, float *clean)
             m.value[(h * D + i) * D + i] = (float)(s->temperature / (double)heads);
         }
     predict(&m, &whole, t->tests, t->noisy, theory, s->threads);
-    memset(m.value, 0, (size_t)(heads * D * D) * sizeof(float)); /* start: the best affine predictor */
+    memset(m.value, 0,
+           (size_t)(heads * D * D) * sizeof(float)); /* start: the best affine predictor */
     memcpy(m.skip, t->affine, D * D * sizeof(float));
-    const schedule plan = {.rate = s->rate, .tilt_scale = 0.6, .steps = s->steps, .warm_up = 30,
-                           .threads = s->threads, .noise = s->noise, .seed = t->seed,
+    const schedule plan = {.rate = s->rate,
+                           .tilt_scale = 0.6,
+                           .steps = s->steps,
+                           .warm_up = 30,
+                           .threads = s->threads,
+                           .noise = s->noise,
+                           .seed = t->seed,
                            .stream = STREAM_TRAIN};
     train(&m, fold_of, folds, &plan, after);
     predict(&m, &whole, t->tests, t->noisy, clean, s->threads);
@@ -279,23 +297,27 @@ static void one_seed(const split *t, report *r)
     double start = seconds();
     report_row(r, "noise", error_of(t->tests, t->noisy, t->test), 0, t->noisy);
     multiply_bt(t->tests, D, D, t->noisy, t->affine, clean);
-    report_row(r, "best affine predictor", error_of(t->tests, clean, t->test), seconds() - start, clean);
+    report_row(r, "best affine predictor", error_of(t->tests, clean, t->test), seconds() - start,
+               clean);
     start = seconds();
     linear_attention(t, clean);
-    report_row(r, "linear attention, trained", error_of(t->tests, clean, t->test), seconds() - start, clean);
+    report_row(r, "linear attention, trained", error_of(t->tests, clean, t->test),
+               seconds() - start, clean);
     for (int i = 0; i < 2; i++) {
         start = seconds();
-        attend_tokens(t->s, TRAIN, t->train, best_temperature(t, raw[i].bayes), raw[i].bayes, t->tests,
-                      t->noisy, clean);
+        attend_tokens(t->s, TRAIN, t->train, best_temperature(t, raw[i].bayes), raw[i].bayes,
+                      t->tests, t->noisy, clean);
         report_row(r, raw[i].name, error_of(t->tests, clean, t->test), seconds() - start, clean);
     }
     start = seconds();
     posterior_mean(t, clean);
-    report_row(r, "posterior mean of a mixture", error_of(t->tests, clean, t->test), seconds() - start, clean);
+    report_row(r, "posterior mean of a mixture", error_of(t->tests, clean, t->test),
+               seconds() - start, clean);
     start = seconds();
     mixture_attention(t, theory, clean);
     report_row(r, "mixture attention, closed form", error_of(t->tests, theory, t->test), 0, theory);
-    report_row(r, "mixture attention, trained", error_of(t->tests, clean, t->test), seconds() - start, clean);
+    report_row(r, "mixture attention, trained", error_of(t->tests, clean, t->test),
+               seconds() - start, clean);
     sattn_free(clean);
     sattn_free(theory);
 }

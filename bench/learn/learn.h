@@ -38,7 +38,8 @@ void progress_begin(const char *title, int64_t total);
 void progress(int64_t done, double risk);
 void progress_end(void);
 
-/* model.c: f(z) = K z + b + sum_h V_h y_h(U_h z + u0_h), y_h attention over mixture h of a prompt */
+/* model.c: f(z) = K z + b + sum_h V_h y_h(U_h z + u0_h), y_h attention over mixture h of a prompt
+ */
 enum { WIDTH = 64 };
 typedef struct {
     int64_t heads, components;
@@ -55,7 +56,8 @@ void prompt_free(prompt *p);
 model model_new(int64_t heads);
 void model_free(model *m);
 /* [n][D] -> [n][D] */
-void predict(const model *m, const prompt *p, int64_t n, const float *noisy, float *clean, int32_t threads);
+void predict(const model *m, const prompt *p, int64_t n, const float *noisy, float *clean,
+             int32_t threads);
 
 typedef struct {
     double rate, tilt_scale;
@@ -72,7 +74,8 @@ typedef struct {
     const float *digit; /* [count][D] */
 } fold;
 
-/* Adam on the mean squared error, an average of the path in the end; `after` is told the risk of each step. */
+/* Adam on the mean squared error, an average of the path in the end; `after` is told the risk of
+ * each step. */
 void train(model *m, const fold *folds, int64_t fold_count, const schedule *s,
            void (*after)(double risk));
 

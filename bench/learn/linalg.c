@@ -31,12 +31,14 @@ void *array(int64_t count, int64_t bytes)
     return memset(memory, 0, (size_t)(count * bytes));
 }
 
-/* Sums stay in registers for 32 columns at a time. The same operations in each clone: no fused ones. */
+/* Sums stay in registers for 32 columns at a time. The same operations in each clone: no fused
+ * ones. */
 #ifdef __x86_64__
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
-static void product(int64_t m, int64_t n, int64_t k, const float *a, int64_t a_row, int64_t a_col,
-                    const float *b, float *restrict c)
+static void
+product(int64_t m, int64_t n, int64_t k, const float *a, int64_t a_row, int64_t a_col,
+        const float *b, float *restrict c)
 {
     enum { COLUMNS = 32 };
     for (int64_t j = 0; j < n; j += COLUMNS)

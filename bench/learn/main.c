@@ -8,18 +8,35 @@
 
 const char *argp_program_version = "sattn-learn";
 
-static const char documentation[] =
-    "What softmax attention learns on mixtures of Gaussians.\v"
-    "EXPERIMENT is one of\n"
-    "  digits   Denoise handwritten digits. Attention whose prompt is a Gaussian mixture selects, for each "
-    "query, the components that it may have come from, and answers with their affine predictions; with one component it "
-    "can only be affine. The prompt digits are clustered (k-means++), each cluster gives a Gaussian, and the matrices "
-    "of f(z) = K z + b + sum_h V_h y_h(U_h z + u_h) are trained by Adam from the best affine predictor on, each step "
-    "on digits held out of the mixture it attends to. The rest of the table is what this is measured against. "
-    "Settings were chosen on validation parts of the training digits; seeds share the 1,797 digits.\n"
-    "  list     Name the experiments and their sources.\n";
+static const char documentation[] = "What softmax attention learns on mixtures of Gaussians.\v"
+                                    "EXPERIMENT is one of\n"
+                                    "  digits   Denoise handwritten digits. Attention whose prompt "
+                                    "is a Gaussian mixture selects, for each "
+                                    "query, the components that it may have come from, and answers "
+                                    "with their affine predictions; with one component it "
+                                    "can only be affine. The prompt digits are clustered "
+                                    "(k-means++), each cluster gives a Gaussian, and the matrices "
+                                    "of f(z) = K z + b + sum_h V_h y_h(U_h z + u_h) are trained by "
+                                    "Adam from the best affine predictor on, each step "
+                                    "on digits held out of the mixture it attends to. The rest of "
+                                    "the table is what this is measured against. "
+                                    "Settings were chosen on validation parts of the training "
+                                    "digits; seeds share the 1,797 digits.\n"
+                                    "  list     Name the experiments and their sources.\n";
 
-enum { NOISE = 256, HEADS, COMPONENTS, STEPS, BATCH, FOLDS, RATE, TEMPERATURE, SHRINKAGE, FLOOR, DATA };
+enum {
+    NOISE = 256,
+    HEADS,
+    COMPONENTS,
+    STEPS,
+    BATCH,
+    FOLDS,
+    RATE,
+    TEMPERATURE,
+    SHRINKAGE,
+    FLOOR,
+    DATA
+};
 
 static const struct argp_option options[] = {
     {"out", 'o', "DIR", 0, "Folder for table.csv, result.json, examples.csv (build/digits)", 0},
@@ -65,20 +82,48 @@ static error_t parse(int key, char *text, struct argp_state *state)
 {
     command *c = state->input;
     switch (key) {
-    case 'o': c->s.out = text; break;
-    case DATA: c->s.data = text; break;
-    case 's': c->s.seeds = count_of(state, text, 1); break;
-    case 't': c->s.threads = count_of(state, text, 0); break;
-    case HEADS: c->s.heads = count_of(state, text, 1); break;
-    case COMPONENTS: c->s.components = count_of(state, text, 1); break;
-    case STEPS: c->s.steps = count_of(state, text, 1); break;
-    case BATCH: c->s.batch = count_of(state, text, 1); break;
-    case FOLDS: c->s.folds = count_of(state, text, 2); break;
-    case NOISE: c->s.noise = number_of(state, text); break;
-    case RATE: c->s.rate = number_of(state, text); break;
-    case TEMPERATURE: c->s.temperature = number_of(state, text); break;
-    case SHRINKAGE: c->s.shrinkage = number_of(state, text); break;
-    case FLOOR: c->s.floor = number_of(state, text); break;
+    case 'o':
+        c->s.out = text;
+        break;
+    case DATA:
+        c->s.data = text;
+        break;
+    case 's':
+        c->s.seeds = count_of(state, text, 1);
+        break;
+    case 't':
+        c->s.threads = count_of(state, text, 0);
+        break;
+    case HEADS:
+        c->s.heads = count_of(state, text, 1);
+        break;
+    case COMPONENTS:
+        c->s.components = count_of(state, text, 1);
+        break;
+    case STEPS:
+        c->s.steps = count_of(state, text, 1);
+        break;
+    case BATCH:
+        c->s.batch = count_of(state, text, 1);
+        break;
+    case FOLDS:
+        c->s.folds = count_of(state, text, 2);
+        break;
+    case NOISE:
+        c->s.noise = number_of(state, text);
+        break;
+    case RATE:
+        c->s.rate = number_of(state, text);
+        break;
+    case TEMPERATURE:
+        c->s.temperature = number_of(state, text);
+        break;
+    case SHRINKAGE:
+        c->s.shrinkage = number_of(state, text);
+        break;
+    case FLOOR:
+        c->s.floor = number_of(state, text);
+        break;
     case ARGP_KEY_ARG:
         if (c->experiment)
             argp_error(state, "one experiment at a time");
@@ -88,7 +133,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
         if (!c->experiment)
             argp_usage(state);
         break;
-    default: return ARGP_ERR_UNKNOWN;
+    default:
+        return ARGP_ERR_UNKNOWN;
     }
     return 0;
 }
@@ -96,7 +142,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static int list(const settings *s)
 {
     (void)s;
-    puts("digits   denoising handwritten digits; operator: Gabet, Boursier, Boyer, arXiv 2610.11798, Prop. 2.1");
+    puts("digits   denoising handwritten digits; operator: Gabet, Boursier, Boyer, arXiv "
+         "2610.11798, Prop. 2.1");
     return 0;
 }
 
@@ -106,9 +153,19 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(const settings *);
     } experiments[] = {{"digits", digits}, {"list", list}};
-    command c = {.s = {.data = "bench/data/digits.csv.gz", .out = "build/digits", .seeds = 5, .heads = 3,
-                       .components = 60, .steps = 400, .batch = 140, .folds = 10, .noise = 0.4, .rate = 0.01,
-                       .temperature = 1.5, .shrinkage = 5, .floor = 1e-3}};
+    command c = {.s = {.data = "bench/data/digits.csv.gz",
+                       .out = "build/digits",
+                       .seeds = 5,
+                       .heads = 3,
+                       .components = 60,
+                       .steps = 400,
+                       .batch = 140,
+                       .folds = 10,
+                       .noise = 0.4,
+                       .rate = 0.01,
+                       .temperature = 1.5,
+                       .shrinkage = 5,
+                       .floor = 1e-3}};
     const struct argp argp = {options, parse, "EXPERIMENT", documentation, NULL, NULL, NULL};
     argp_parse(&argp, argc, argv, 0, NULL, &c);
     for (size_t i = 0; i < sizeof experiments / sizeof experiments[0]; i++)

@@ -46,11 +46,15 @@ typedef struct {
 static pass pass_new(const model *m, const prompt *p, int64_t n, int32_t threads)
 {
     const int64_t size = m->heads * n * D;
-    pass s = {.n = n, .u = array(size, sizeof(float)), .y = array(size, sizeof(float)),
-              .stats = array(m->heads * n * 2, sizeof(float)), .dy = array(size, sizeof(float)),
+    pass s = {.n = n,
+              .u = array(size, sizeof(float)),
+              .y = array(size, sizeof(float)),
+              .stats = array(m->heads * n * 2, sizeof(float)),
+              .dy = array(size, sizeof(float)),
               .du = array(size, sizeof(float))};
     must(sattn_mixture_init(&s.call, sizeof s.call, m->heads, n, p->components, D, 0,
-                            SATTN_COVARIANCE_FULL), "sattn_mixture_init");
+                            SATTN_COVARIANCE_FULL),
+         "sattn_mixture_init");
     s.call.threads = threads;
     s.call.tilt = s.u;
     s.call.log_weight = p->log_weight;
@@ -117,7 +121,8 @@ static void backward(const model *m, pass *s, const float *z, const float *g, mo
     sum_rows(s->n, g, gradient->bias);
 }
 
-void predict(const model *m, const prompt *p, int64_t n, const float *noisy, float *clean, int32_t threads)
+void predict(const model *m, const prompt *p, int64_t n, const float *noisy, float *clean,
+             int32_t threads)
 {
     pass s = pass_new(m, p, n, threads);
     forward(m, &s, noisy, clean);
@@ -125,8 +130,8 @@ void predict(const model *m, const prompt *p, int64_t n, const float *noisy, flo
 }
 
 /* Adam with bias correction, beta = (0.9, 0.99); each group of parameters has its own rate. */
-static void adam(model *m, const model *gradient, float *first, float *second, int64_t step, double rate,
-                 double tilt_scale)
+static void adam(model *m, const model *gradient, float *first, float *second, int64_t step,
+                 double rate, double tilt_scale)
 {
     const int64_t ends[] = {m->tilt_bias - m->tilt, m->value - m->tilt, m->bias - m->tilt, m->size};
     const double scale[] = {tilt_scale, tilt_scale / 3, 1, 0.3};
@@ -141,7 +146,8 @@ static void adam(model *m, const model *gradient, float *first, float *second, i
         }
 }
 
-void train(model *m, const fold *folds, int64_t fold_count, const schedule *s, void (*after)(double risk))
+void train(model *m, const fold *folds, int64_t fold_count, const schedule *s,
+           void (*after)(double risk))
 {
     const double pi = 3.14159265358979323846;
     model gradient = model_new(m->heads);

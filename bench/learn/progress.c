@@ -45,8 +45,8 @@ void progress(int64_t done, double risk)
         fprintf(stderr, "\r%s [", state.title);
         for (int i = 0; i < CELLS; i++)
             fputc(i < filled ? '#' : '.', stderr);
-        fprintf(stderr, "] %3d %%  %.0f steps/s  %.0f s left  risk %.3f ", (int)(done * 100 / state.total),
-                rate, left, risk);
+        fprintf(stderr, "] %3d %%  %.0f steps/s  %.0f s left  risk %.3f ",
+                (int)(done * 100 / state.total), rate, left, risk);
     } else {
         fprintf(stderr, "%s %d %%, %.0f steps/s, %.0f s left, risk %.3f\n", state.title,
                 (int)(done * 100 / state.total), rate, left, risk);

@@ -6,8 +6,8 @@
 
 enum { D = WIDTH };
 
-void absorb(prompt *p, int64_t h, int64_t k, double log_weight, const double *mean, const double *covariance,
-            double s2, double temperature)
+void absorb(prompt *p, int64_t h, int64_t k, double log_weight, const double *mean,
+            const double *covariance, double s2, double temperature)
 {
     double t[D * D], inverse[D * D], dot = 0;
     const int64_t at = h * p->components + k;
@@ -21,7 +21,8 @@ void absorb(prompt *p, int64_t h, int64_t k, double log_weight, const double *me
         for (int64_t j = 0; j < D; j++) {
             m += s2 * inverse[i * D + j] * mean[j];
             p->covariance[(at * D + i) * D + j] =
-                (float)(((i == j) - s2 * (inverse[i * D + j] + inverse[j * D + i]) / 2) * s2 / temperature);
+                (float)(((i == j) - s2 * (inverse[i * D + j] + inverse[j * D + i]) / 2) * s2 /
+                        temperature);
         }
         p->mean[at * D + i] = (float)(m / temperature);
         dot += m * mean[i];
@@ -29,7 +30,8 @@ void absorb(prompt *p, int64_t h, int64_t k, double log_weight, const double *me
     p->log_weight[at] = (float)((log_weight - log_det / 2 - dot / (2 * s2)) / temperature);
 }
 
-void cluster(int64_t n, const float *digit, int64_t components, uint64_t seed, int32_t threads, int32_t *label)
+void cluster(int64_t n, const float *digit, int64_t components, uint64_t seed, int32_t threads,
+             int32_t *label)
 {
     sattn_fit f;
     must(sattn_fit_init(&f, sizeof f, n, components, D, SATTN_COVARIANCE_ZERO), "sattn_fit_init");
@@ -80,8 +82,8 @@ void head_of_clusters(prompt *p, int64_t h, int64_t n, const float *digit, const
         for (int64_t j = 0; j < D * D; j++)
             w[j] = (w[j] + s->shrinkage * pooled[j]) / (count[k] + s->shrinkage) +
                    (j % (D + 1) == 0 ? s->floor : 0);
-        absorb(p, h, k, count[k] > 0 ? log(count[k] / all) : -30, mean + k * D, w, s->noise * s->noise,
-               s->temperature);
+        absorb(p, h, k, count[k] > 0 ? log(count[k] / all) : -30, mean + k * D, w,
+               s->noise * s->noise, s->temperature);
     }
     sattn_free(mean);
     sattn_free(scatter);

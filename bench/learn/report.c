@@ -69,13 +69,15 @@ void report_row(report *r, const char *method, double error, double seconds, con
     r->rows++;
 }
 
-/* Mean and standard error over the seeds of an error, or of its gain over the affine predictor in % */
+/* Mean and standard error over the seeds of an error, or of its gain over the affine predictor in %
+ */
 static void summary(const report *r, int row, int gain, double *mean, double *deviation)
 {
     const int n = r->s->seeds;
     double sum = 0, square = 0;
     for (int i = 0; i < n; i++) {
-        const double x = gain ? 100 * (1 - r->error[row][i] / r->error[AFFINE][i]) : r->error[row][i];
+        const double x =
+            gain ? 100 * (1 - r->error[row][i] / r->error[AFFINE][i]) : r->error[row][i];
         sum += x;
         square += x * x;
     }
@@ -86,26 +88,33 @@ static void summary(const report *r, int row, int gain, double *mean, double *de
 static void print(const report *r, FILE *csv, FILE *json)
 {
     const settings *s = r->s;
-    printf("\nSquared error of denoised digits (sum over 64 pixels, mean over held-out digits), noise %g, %d seeds\n\n"
-           "%-36s %8s %8s %8s %9s\n", s->noise, s->seeds, "", "error", "+-", "gain", "seconds");
+    printf("\nSquared error of denoised digits (sum over 64 pixels, mean over held-out digits), "
+           "noise %g, %d seeds\n\n"
+           "%-36s %8s %8s %8s %9s\n",
+           s->noise, s->seeds, "", "error", "+-", "gain", "seconds");
     fprintf(csv, "method,error,standard_error,gain_percent,gain_standard_error,seconds\n");
-    fprintf(json, "{\n  \"experiment\": \"digits\",\n  \"library\": \"%s\",\n  \"isa\": \"%s\",\n"
-            "  \"settings\": {\"seeds\": %d, \"noise\": %g, \"heads\": %d, \"components\": %d, \"steps\": %d,"
+    fprintf(json,
+            "{\n  \"experiment\": \"digits\",\n  \"library\": \"%s\",\n  \"isa\": \"%s\",\n"
+            "  \"settings\": {\"seeds\": %d, \"noise\": %g, \"heads\": %d, \"components\": %d, "
+            "\"steps\": %d,"
             " \"batch\": %d, \"folds\": %d, \"rate\": %g, \"temperature\": %g, \"shrinkage\": %g,"
-            " \"floor\": %g},\n  \"rows\": [", sattn_build_info(), sattn_isa_name(sattn_isa()), s->seeds,
-            s->noise, s->heads, s->components, s->steps, s->batch, s->folds, s->rate, s->temperature,
-            s->shrinkage, s->floor);
+            " \"floor\": %g},\n  \"rows\": [",
+            sattn_build_info(), sattn_isa_name(sattn_isa()), s->seeds, s->noise, s->heads,
+            s->components, s->steps, s->batch, s->folds, s->rate, s->temperature, s->shrinkage,
+            s->floor);
     for (int i = 0; i < r->rows; i++) {
         double error, error_se, gain, gain_se;
         summary(r, i, 0, &error, &error_se);
         summary(r, i, 1, &gain, &gain_se);
         printf("%-36s %8.4f %8.4f %7.1f%% %9.2f\n", r->method[i], error, error_se, gain,
                r->seconds[i] / s->seeds);
-        fprintf(csv, "\"%s\",%.6f,%.6f,%.4f,%.4f,%.3f\n", r->method[i], error, error_se, gain, gain_se,
-                r->seconds[i] / s->seeds);
-        fprintf(json, "%s\n    {\"method\": \"%s\", \"error\": %.6f, \"standard_error\": %.6f, \"gain_percent\": %.4f,"
-                " \"seconds\": %.3f, \"errors\": [", i ? "," : "", r->method[i], error, error_se, gain,
-                r->seconds[i] / s->seeds);
+        fprintf(csv, "\"%s\",%.6f,%.6f,%.4f,%.4f,%.3f\n", r->method[i], error, error_se, gain,
+                gain_se, r->seconds[i] / s->seeds);
+        fprintf(json,
+                "%s\n    {\"method\": \"%s\", \"error\": %.6f, \"standard_error\": %.6f, "
+                "\"gain_percent\": %.4f,"
+                " \"seconds\": %.3f, \"errors\": [",
+                i ? "," : "", r->method[i], error, error_se, gain, r->seconds[i] / s->seeds);
         for (int k = 0; k < s->seeds; k++)
             fprintf(json, "%s%.6f", k ? ", " : "", r->error[i][k]);
         fprintf(json, "]}");

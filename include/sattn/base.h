@@ -5,12 +5,12 @@
 /* libsattn: status codes, version, threads. Every other header of the library includes this one.
  *
  * Conventions of the whole library
- *   Letters: B batch, M queries, N keys or tokens, D key width, E value width, C mixture components.
+ *   Letters: B batch, M queries, N keys or tokens, D key width, E value width, C components.
  *   Sizes and strides are int64_t, strides count elements. Arrays are row-major.
  *   A function that can fail returns a status, SATTN_OK or a negative code. Unless it returns
  *   SATTN_OK it has written nothing.
  *   Bits: for one build and type a result does not depend on the instruction set, the number of
- *   threads, the batch it was part of, alignment or strides (the payload and sign of a NaN excepted).
+ *   threads, the batch it was part of, alignment or strides (a NaN's payload and sign excepted).
  *   Every function may be called from any number of threads at once. None prints, exits, changes
  *   the floating-point environment, thread affinity, signals or OpenMP's settings of the host. */
 

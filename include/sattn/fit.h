@@ -6,8 +6,8 @@
  *
  *   x_n ~ sum_c pi_c N(m_c, S_c), N tokens of width D. Start: k-means++ seeding, then Lloyd
  *   iterations. Then EM on the log-likelihood  sum_n log sum_c pi_c N(x_n; m_c, S_c).
- *   Source: Arthur, Vassilvitskii, "k-means++", SODA 2007; Dempster, Laird, Rubin, JRSS B 39 (1977).
- *   Since: 0.1 */
+ *   Source: Arthur, Vassilvitskii, "k-means++", SODA 2007; Dempster, Laird, Rubin, JRSS B 39, 1977.
+ *   Since:  0.1 */
 
 #include "base.h"
 #include "mixture.h"
@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/* Called in every iteration on the calling thread with the value of the parameters so far: during Lloyd's
- * iterations minus half the mean squared distance, during EM (iteration lloyd_iterations + 1 and
- * on) the mean log-likelihood per token. Not 0 stops the fit. */
+/* Called in every iteration on the calling thread with the value of the parameters so far: during
+ * Lloyd's iterations minus half the mean squared distance, during EM (iterations from
+ * lloyd_iterations + 1 on) the mean log-likelihood per token. Not 0 stops the fit. */
 typedef int32_t (*sattn_fit_progress)(void *context, int64_t iteration, double log_likelihood);
 
 typedef struct sattn_fit {
@@ -31,8 +31,8 @@ typedef struct sattn_fit {
     int64_t lloyd_iterations;          /* at most; init sets 20 */
     int64_t em_iterations;             /* at most; init sets 100 */
     double tolerance; /* stop EM when the mean log-likelihood rises by less; init sets 1e-6 */
-    double floor;     /* > 0, added to the diagonal of every covariance, hence a bound of its eigenvalues;
-                       * raised to 2^-44 of the tokens' total variance; init sets 1e-6 */
+    double floor; /* > 0, added to the diagonal of every covariance, hence below its eigenvalues;
+                   * raised to 2^-44 of the tokens' total variance; init sets 1e-6 */
     uint64_t seed;    /* of the k-means++ draws: same seed, same fit */
 
     const void *token; /* [N][D] */
@@ -61,10 +61,10 @@ SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int
 /* Fits the mixture.
  *
  * Errors:  SATTN_ENULL token, log_weight, mean (or covariance) is NULL; SATTN_ESTRUCT; SATTN_ESIZE
- *          a negative size, no token, no component or no width; SATTN_ESTRIDE token_row < D; SATTN_EOPTION;
- *          SATTN_EVALUE a token is not finite, floor <= 0, tolerance < 0 or NaN, threads out of
- *          range; SATTN_ENOMEM; SATTN_ECANCELLED the callback asked to stop. No output is written
- *          then.
+ *          a negative size, no token, no component or no width; SATTN_ESTRIDE token_row < D;
+ *          SATTN_EOPTION; SATTN_EVALUE a token is not finite, floor <= 0, tolerance < 0 or NaN,
+ *          threads out of range; SATTN_ENOMEM; SATTN_ECANCELLED the callback asked to stop. No
+ *          output is written then.
  * Numbers: duplicates, constant coordinates and more components than distinct tokens are legal:
  *          a component that no token needs gets log weight -inf, a finite mean and the floor as
  *          covariance. The log-likelihood never falls but for rounding and the floor. All is

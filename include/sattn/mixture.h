@@ -19,16 +19,17 @@ extern "C" {
 #endif
 
 /* Kinds of covariance, and the layout of `covariance` for one component */
-#define SATTN_COVARIANCE_ZERO 0 /* nothing, NULL: an atom; all atoms: softmax attention over C keys */
+#define SATTN_COVARIANCE_ZERO 0 /* nothing, NULL: atoms; softmax attention over C keys */
 #define SATTN_COVARIANCE_DIAG 1 /* [D] variances */
 #define SATTN_COVARIANCE_FULL 2 /* [D][D], symmetric */
 
 /* Flags */
-#define SATTN_ACCUMULATE 1 /* backward adds to the gradients (dtilt too) instead of overwriting them */
+#define SATTN_ACCUMULATE 1 /* backward adds to the gradients, dtilt too, instead of overwriting */
 
 /* One problem: shapes, options and pointers to arrays of float (for _f32) or double (for _f64).
- * Fill it with sattn_mixture_init, set the pointers that you have, change strides if your arrays are
- * not packed. A batch stride of 0 shares one array between all batch entries: give it to inputs;
+ * Fill it with sattn_mixture_init, set the pointers that you have, change strides if your arrays
+ * are not packed.
+ * A batch stride of 0 shares one array between all batch entries: give it to inputs;
  * a gradient has the strides of its parameter, and that of a shared parameter is summed over the
  * batch. Within one batch entry parameters are packed: mean [C][D], covariance [C][layout],
  * value_mean [C][E], cross [C][E][D]. */
@@ -101,9 +102,9 @@ SATTN_API int32_t sattn_mixture_workspace_f64(const sattn_mixture *p, int64_t *b
  * Units:   u.m and u'Su are pure numbers: u has the unit 1 / key.
  * Errors:  SATTN_ENULL a needed input is NULL while its size is not 0; SATTN_ESTRUCT; SATTN_ESIZE;
  *          SATTN_EOPTION an unknown kind or flag; SATTN_ESTRIDE a row stride below its width (0
- *          repeats an input's row), or an output whose rows or batch entries overlap; SATTN_EVALUE a log weight is NaN
- *          or +inf, or threads out of range; SATTN_EALIAS an output overlaps an input or output;
- *          SATTN_EWORKSPACE; SATTN_ENOMEM.
+ *          repeats an input's row), or an output whose rows or batch entries overlap;
+ *          SATTN_EVALUE a log weight is NaN or +inf, or threads out of range; SATTN_EALIAS the span
+ *          of an output overlaps that of an input or output; SATTN_EWORKSPACE; SATTN_ENOMEM.
  * Numbers: C = 1 gives exactly out = m + S u up to the rounding of that sum. Means are centred
  *          inside, so that a common offset costs no accuracy. No component of weight > 0: out = 0,
  *          cgf = -inf, w = 0. A NaN in a query makes that query's outputs NaN and no others.

@@ -8,16 +8,18 @@
 extern "C" {
 #endif
 
-/* Counter-based random numbers: the i-th number of a stream is a function of (seed, stream, i) alone,
- * so that any part of a stream can be drawn anywhere, in any order, by any number of threads.
+/* Counter-based random numbers: the i-th number of a stream is a function of (seed, stream, i)
+ * alone, so that any part of a stream can be drawn
+ * anywhere, in any order, by any number of threads.
  *
  *   Block j of a stream is Philox4x32-10 with key (seed low, seed high) and counter (j low, j high,
  *   stream low, stream high): four 32-bit words w0 .. w3.
  *   words:   word i is w[i mod 4] of block i / 4.
  *   uniform: number i = ((hi 2^32 + lo) >> 11) 2^-53 + 2^-54 of the words lo = number 2 i and
  *            hi = number 2 i + 1: in (0, 1].
- *   normal:  numbers 2 p and 2 p + 1 are sqrt(-2 log U) times cos and sin of 2 pi V, of the uniforms
- *            U = number 2 p, V = number 2 p + 1 (Box and Muller). f32 rounds the f64 number.
+ *   normal:  numbers 2 p and 2 p + 1 are sqrt(-2 log U) times cos and sin of 2 pi V, with
+ *            uniforms U = number 2 p, V = number 2 p + 1 (Box and Muller). f32 rounds
+ *            the f64 number.
  * Shapes:  n numbers from number `first` on. first + n < 2^62.
  * Errors:  SATTN_ESIZE n or first < 0 or first + n >= 2^62; SATTN_ENULL out is NULL and n > 0.
  * Numbers: words and uniforms are exact; normals are within 2 ULP of the formula (libm).

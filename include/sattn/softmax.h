@@ -23,8 +23,8 @@ extern "C" {
  * Since:   0.1 */
 SATTN_API int32_t sattn_softmax_f32(int64_t rows, int64_t n, const float *x, int64_t ldx, float *y,
                                     int64_t ldy, int32_t threads);
-SATTN_API int32_t sattn_softmax_f64(int64_t rows, int64_t n, const double *x, int64_t ldx, double *y,
-                                    int64_t ldy, int32_t threads);
+SATTN_API int32_t sattn_softmax_f64(int64_t rows, int64_t n, const double *x, int64_t ldx,
+                                    double *y, int64_t ldy, int32_t threads);
 
 #ifdef __cplusplus
 }

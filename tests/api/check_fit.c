@@ -19,7 +19,8 @@ typedef struct {
     int32_t label[N];
 } fitted;
 
-/* Two clusters: a third of the tokens at (-4, 1, offset), the rest at (4, 0, offset) and stretched */
+/* Two clusters: a third of the tokens at (-4, 1, offset), the rest at (4, 0, offset) and stretched
+ */
 static void sample(real *x, int64_t n, double offset)
 {
     double *z = malloc((size_t)(n * D) * sizeof *z);
@@ -33,8 +34,8 @@ static void sample(real *x, int64_t n, double offset)
     free(z);
 }
 
-static int32_t fit(const real *x, int64_t n, int64_t c, int32_t kind, int32_t threads, uint64_t seed,
-                   double floor, fitted *f)
+static int32_t fit(const real *x, int64_t n, int64_t c, int32_t kind, int32_t threads,
+                   uint64_t seed, double floor, fitted *f)
 {
     sattn_fit p;
     memset(f, 0, sizeof *f);
@@ -58,7 +59,8 @@ static int32_t fit(const real *x, int64_t n, int64_t c, int32_t kind, int32_t th
 static double entry(const fitted *f, int32_t kind, int64_t k, int i, int j)
 {
     return kind == SATTN_COVARIANCE_FULL ? f->covariance[(k * D + i) * D + j]
-                                         : i == j ? f->covariance[k * D + i] : 0;
+           : i == j                      ? f->covariance[k * D + i]
+                                         : 0;
 }
 
 /* log N(x; m_k, S_k) in long double, by elimination on D x D */
@@ -114,9 +116,10 @@ static void check_fixed_point(const real *x, const fitted *f, int32_t kind, doub
         for (int i = 0; i < D; i++) {
             check(fabsl(mean[k][i] / count[k]) < tolerance);
             for (int j = 0; j < (kind == SATTN_COVARIANCE_FULL ? D : 0); j++)
-                check(fabsl(second[k][i][j] / count[k] + (i == j ? floor : 0) - entry(f, kind, k, i, j)) <
-                      tolerance * 10);
-            check(fabsl(second[k][i][i] / count[k] + floor - entry(f, kind, k, i, i)) < tolerance * 10);
+                check(fabsl(second[k][i][j] / count[k] + (i == j ? floor : 0) -
+                            entry(f, kind, k, i, j)) < tolerance * 10);
+            check(fabsl(second[k][i][i] / count[k] + floor - entry(f, kind, k, i, i)) <
+                  tolerance * 10);
         }
     }
 }
@@ -133,7 +136,8 @@ EACH_ROW(fit, finds_the_clusters)
         check(fit(x, N, C, kind, 1, 1, 1e-6, &a) == SATTN_OK);
         const int left = a.mean[0] < 0 ? 0 : 1;
         check(fabs(exp((double)a.log_weight[left]) - 1 / 3.) < 0.01);
-        check(fabs((double)a.mean[left * D] + 4) < 0.3 && fabs((double)a.mean[(1 - left) * D] - 4) < 0.3);
+        check(fabs((double)a.mean[left * D] + 4) < 0.3 &&
+              fabs((double)a.mean[(1 - left) * D] - 4) < 0.3);
         for (int64_t n = 0; n < N; n += 3)
             check(a.label[n] == left || (double)x[n * D] > -1.5);
         if (kind == SATTN_COVARIANCE_ZERO)

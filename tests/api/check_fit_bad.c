@@ -43,8 +43,8 @@ static sattn_fit legal(void)
 static void check_refused(const sattn_fit *p, int32_t status)
 {
     const int32_t got = FN(sattn_fit)(p);
-    cr_assert(got == status, "%s, not %s: %s", sattn_status_string(got), sattn_status_string(status),
-              where());
+    cr_assert(got == status, "%s, not %s: %s", sattn_status_string(got),
+              sattn_status_string(status), where());
     check(is_untouched(&result, sizeof result));
 }
 
@@ -58,7 +58,7 @@ typedef struct {
 
 #define SET(member, value, status)                                                                 \
     {                                                                                              \
-        #member " = " #value, offsetof(sattn_fit, member), sizeof(((sattn_fit *)0)->member),       \
+#member " = " #value, offsetof(sattn_fit, member), sizeof(((sattn_fit *)0)->member),       \
             value, SATTN_##status                                                                  \
     }
 

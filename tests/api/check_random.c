@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Philox against its published vectors; uniforms and normals against their definition from the words;
- * moments; a stream cut anywhere is the same stream. */
+/* Philox against its published vectors; uniforms and normals against their definition from the
+ * words; moments; a stream cut anywhere is the same stream. */
 #include "../harness.h"
 
 #include <math.h>
@@ -15,7 +15,9 @@ static const struct {
 } known[] = {
     {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
     {~(uint64_t)0, ~(uint64_t)0, ~(uint64_t)0, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-    {0x85a308d3243f6a88, 0x0370734413198a2e, 0x299f31d0a4093822,
+    {0x85a308d3243f6a88,
+     0x0370734413198a2e,
+     0x299f31d0a4093822,
      {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 };
 
@@ -26,7 +28,8 @@ Test(random, words_are_philox)
         const int64_t first = (int64_t)known[i].counter_low;
         if (first < 0)
             continue;
-        cr_assert_eq(sattn_random_words(known[i].key, known[i].counter_high, 4 * first, 4, word), SATTN_OK);
+        cr_assert_eq(sattn_random_words(known[i].key, known[i].counter_high, 4 * first, 4, word),
+                     SATTN_OK);
         for (int k = 0; k < 4; k++)
             cr_assert_eq(word[k], known[i].word[k]);
     }

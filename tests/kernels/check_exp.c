@@ -233,6 +233,17 @@ EACH_ROW(exp, memory)
         }
 }
 
+/* NEON's comparisons flag NaN, and clang chooses among x86's those that do. */
+static int flags_nan(int32_t isa)
+{
+#ifdef __clang__
+    (void)isa;
+    return 1;
+#else
+    return isa == SATTN_ISA_NEON;
+#endif
+}
+
 /* Finite, masked and NaN data leave no exception but inexact and underflow. */
 EACH_ROW(exp, exceptions)
 {
@@ -241,8 +252,8 @@ EACH_ROW(exp, exceptions)
     for (int i = 0; i < MANY; i++)
         x[i] = i % 64 == 7    ? -(real)INFINITY
                : i % 64 == 33 ? real_of(table[sizeof table / sizeof *table - 2].x) /* -FLT_MAX */
-               : i % 64 == 50 && *isa != SATTN_ISA_NEON ? (real)NAN /* its comparisons flag NaN */
-                                                        : (real)random_in(&g, LOW, HIGH - 2);
+               : i % 64 == 50 && !flags_nan(*isa) ? (real)NAN
+                                                  : (real)random_in(&g, LOW, HIGH - 2);
     feclearexcept(FE_ALL_EXCEPT);
     kernels_of(*isa)->exp(MANY, x, y);
     at("isa %d", (int)*isa);

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* k-means++ and Lloyd's iterations: where expectation-maximisation starts. */
+#include "fit.h"
+#include "par.h"
+#include "sattn/random.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef sattn_em em;
+typedef struct sattn_gemm_f64 gemm;
+
+static double distance(const em *e, const double *x, const double *y)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < e->d; i++)
+        sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sum;
+}
+
+/* Seeds: the first token uniform, each next with probability ~ its squared distance to the nearest
+ * seed; uniform number k of stream 0 draws seed k. Once every token is a seed, the rest stand on
+ * the first. */
+static void seed_means(em *e)
+{
+    double *nearest = e->weight;
+    for (int64_t k = 0; k < e->c; k++) {
+        double draw, total = 0;
+        int64_t chosen = 0;
+        sattn_random_uniform_f64(e->p->seed, 0, k, 1, &draw);
+        for (int64_t n = 0; n < e->n; n++)
+            total += k ? nearest[n] : 1;
+        double left = draw * total;
+        for (int64_t n = 0; n < e->n && left > 0; n++) {
+            const double mass = k ? nearest[n] : 1;
+            if (mass > 0)
+                chosen = n;
+            left -= mass;
+        }
+        memcpy(e->mean + k * e->d, e->token + chosen * e->d, (size_t)e->d * sizeof(double));
+        for (int64_t n = 0; n < e->n; n++) {
+            const double x = distance(e, e->token + n * e->d, e->mean + k * e->d);
+            nearest[n] = k && nearest[n] < x ? nearest[n] : x;
+        }
+    }
+}
+
+/* Labels of one block of tokens: the largest x.m - m.m / 2, ties to the first component */
+static void label_block(void *context, int64_t block, int32_t thread)
+{
+    const em *e = context;
+    const int64_t first = block * SATTN_EM_BLOCK,
+                  count = e->n - first < SATTN_EM_BLOCK ? e->n - first : SATTN_EM_BLOCK;
+    double *score = sattn_em_scratch(e, thread), sum = 0;
+    sattn_em_row()->gemm(&(gemm){e->c, count, e->d, e->mean, e->d, 1, e->column + first, e->n,
+                                 score, SATTN_EM_BLOCK, e->constant, 1, 0});
+    for (int64_t n = 0; n < count; n++) {
+        int32_t best = 0;
+        for (int64_t k = 1; k < e->c; k++)
+            if (score[k * SATTN_EM_BLOCK + n] > score[best * SATTN_EM_BLOCK + n])
+                best = (int32_t)k;
+        e->label[first + n] = best;
+        sum += distance(e, e->token + (first + n) * e->d, e->mean + best * e->d);
+    }
+    e->partial[block] = sum;
+}
+
+static double label_tokens(em *e)
+{
+    for (int64_t k = 0; k < e->c; k++) {
+        e->constant[k] = 0;
+        for (int64_t i = 0; i < e->d; i++)
+            e->constant[k] -= e->mean[k * e->d + i] * e->mean[k * e->d + i] / 2;
+    }
+    sattn_par_for(e->blocks, e->threads, label_block, e);
+    return -sattn_em_sum(e) / 2;
+}
+
+/* Means of the labelled tokens; a component without tokens keeps its mean. */
+static void move_means(em *e)
+{
+    memset(e->count, 0, (size_t)e->c * sizeof(double));
+    for (int64_t n = 0; n < e->n; n++)
+        e->count[e->label[n]]++;
+    for (int64_t k = 0; k < e->c; k++)
+        for (int64_t i = 0; i < e->d && e->count[k] > 0; i++)
+            e->mean[k * e->d + i] = 0;
+    for (int64_t n = 0; n < e->n; n++) {
+        const int64_t k = e->label[n];
+        for (int64_t i = 0; i < e->d; i++)
+            e->mean[k * e->d + i] += e->token[n * e->d + i] / e->count[k];
+    }
+}
+
+int32_t sattn_kmeans(em *e)
+{
+    double before = -INFINITY;
+    seed_means(e);
+    for (int64_t i = 0; i <= e->p->lloyd_iterations; i++) {
+        const double value = label_tokens(e);
+        if (sattn_em_report(e, i, value) != SATTN_OK)
+            return SATTN_ECANCELLED;
+        if (i == e->p->lloyd_iterations || !(value > before))
+            break;
+        before = value;
+        move_means(e);
+    }
+    memset(e->count, 0, (size_t)e->c * sizeof(double));
+    memset(e->weight, 0, (size_t)(e->c * e->n) * sizeof(double));
+    for (int64_t n = 0; n < e->n; n++) {
+        e->weight[e->label[n] * e->n + n] = 1;
+        e->count[e->label[n]]++;
+    }
+    return SATTN_OK;
+}
