@@ -22,7 +22,10 @@ static int is_full(const em *e)
 int64_t sattn_em_layout(em *e, double *memory)
 {
     const int64_t n = e->n, c = e->c, d = e->d, s = is_full(e) ? d : 1;
+    const int64_t most = (int64_t)1 << 40, widest = (int64_t)1 << 24; /* no overflow below */
     int64_t at = 0;
+    if (n > most || c > most || d > widest)
+        return -1;
     e->blocks = (n + SATTN_EM_BLOCK - 1) / SATTN_EM_BLOCK;
     int64_t scratch = (is_full(e) ? d : 1) * (SATTN_EM_BLOCK + d) + (c + 2) * SATTN_EM_BLOCK;
     e->scratch_size = scratch;
