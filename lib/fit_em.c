@@ -11,8 +11,7 @@
 typedef sattn_em em;
 typedef struct sattn_gemm_f64 gemm;
 
-/* A component that holds less than this of one token is dead. */
-static const double least_count = 1e-8;
+static const double least_count = 1e-8; /* a component that holds less of one token is dead */
 
 static int is_full(const em *e)
 {
