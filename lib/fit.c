@@ -7,6 +7,14 @@
 #include <math.h>
 #include <string.h>
 
+/* Farthest that a token may lie from the mean of all, and root of the largest floor: a covariance
+ * is then finite as `real`, and every sum of squares as double. */
+#if SATTN_REAL == 32
+static const double farthest = 0x1p62;
+#else
+static const double farthest = 0x1p500;
+#endif
+
 static int32_t check(sattn_fit *p, const sattn_fit *given)
 {
     int32_t status = sattn_check_struct(p, given, sizeof *p, sizeof *p);
@@ -20,7 +28,7 @@ static int32_t check(sattn_fit *p, const sattn_fit *given)
     if (p->tokens < 1 || p->components < 1 || p->width < 1 || p->lloyd_iterations < 0 ||
         p->em_iterations < 0 || p->trace_length < 0)
         return SATTN_ESIZE;
-    if (!(p->tolerance >= 0) || !(p->floor > 0) || p->floor > 1e300 || p->tolerance > 1e300)
+    if (!(p->tolerance >= 0) || !(p->floor > 0) || p->floor > farthest * farthest)
         return SATTN_EVALUE;
     const sattn_view token = {p->token, {1, p->tokens, p->width}, {0, p->token_row, 1}};
     status = sattn_check_input(&token);
@@ -49,8 +57,12 @@ static int32_t load(const sattn_em *em, double *offset)
             offset[i] += x / (double)em->n;
         }
     for (int64_t n = 0; n < em->n; n++)
-        for (int64_t i = 0; i < em->d; i++)
-            em->column[i * em->n + n] = em->token[n * em->d + i] -= offset[i];
+        for (int64_t i = 0; i < em->d; i++) {
+            const double x = em->token[n * em->d + i] - offset[i];
+            if (fabs(x) > farthest)
+                return SATTN_EVALUE;
+            em->column[i * em->n + n] = em->token[n * em->d + i] = x;
+        }
     return SATTN_OK;
 }
 

@@ -2,7 +2,8 @@
 #ifndef SATTN_LIB_FIT_H
 #define SATTN_LIB_FIT_H
 
-/* Fitting works in double whatever the tokens' type: fit.c converts, fit_em.c computes. */
+/* Fitting works in double whatever the tokens' type: fit.c converts, kmeans.c finds a start,
+ * fit_em.c computes responsibilities and fit_maximise.c parameters from them. */
 
 #include "isa.h"
 #include "sattn/fit.h"
@@ -23,12 +24,11 @@ typedef struct sattn_em {
     double *mean;       /* [c][d] */
     double *covariance; /* [c][d][d], or [c][d] for DIAG */
     double *log_weight; /* [c] */
-    double
-        *whiten; /* FULL: [c][d][d] inverse Cholesky factors; DIAG: [c][d] 1 / standard deviation */
-    double *constant; /* [c] log weight - log determinant / 2 - d log(2 pi) / 2 */
-    double *shift;    /* [c][d] minus the whitened mean */
-    double *partial;  /* [blocks] log-likelihoods of blocks of tokens */
-    double *scratch;  /* [threads][scratch_size] */
+    double *whiten;     /* [c][d][d] inverse Cholesky factors; DIAG: [c][d] 1 / deviation */
+    double *constant;   /* [c] log weight - log determinant / 2 - d log(2 pi) / 2 */
+    double *shift;      /* [c][d] minus the whitened mean */
+    double *partial;    /* [blocks] log-likelihoods of blocks of tokens */
+    double *scratch;    /* [threads][scratch_size] */
     int64_t blocks, scratch_size;
     double *trace; /* [em_iterations] */
     int64_t iterations;
@@ -39,6 +39,10 @@ typedef struct sattn_em {
  * that overflows. n, c, d, p and threads must be set. */
 int64_t sattn_em_layout(sattn_em *em, double *memory);
 
+/* M-step of component k from its responsibilities and count, and what the next E-step needs of it.
+ * `context` is the sattn_em; a body of sattn_par_for. */
+void sattn_em_maximise(void *context, int64_t k, int32_t thread);
+
 /* k-means: sets mean, label, weight (0 or 1) and count. SATTN_OK or SATTN_ECANCELLED. */
 int32_t sattn_kmeans(sattn_em *em);
 
@@ -46,6 +50,18 @@ int32_t sattn_kmeans(sattn_em *em);
 static inline const struct sattn_kernels_f64 *sattn_em_row(void)
 {
     return sattn_active_row()->f64;
+}
+
+static inline int sattn_em_is_full(const sattn_em *em)
+{
+    return em->p->covariance_kind == SATTN_COVARIANCE_FULL;
+}
+
+/* Tokens of a block */
+static inline int64_t sattn_em_count(const sattn_em *em, int64_t block)
+{
+    const int64_t left = em->n - block * SATTN_EM_BLOCK;
+    return left < SATTN_EM_BLOCK ? left : SATTN_EM_BLOCK;
 }
 
 static inline double *sattn_em_scratch(const sattn_em *em, int32_t thread)

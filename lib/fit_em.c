@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Expectation-maximisation in double. Tokens are cut into blocks and components into tasks by
- * number alone, and partial sums are added in their order: the same bits for any thread count. */
+ * number alone, and partial sums are added in their order: the same bits for any thread count.
+ * Here: the E-step, and the iterations. */
 #include "check.h"
 #include "fit.h"
 #include "par.h"
@@ -11,23 +12,20 @@
 typedef sattn_em em;
 typedef struct sattn_gemm_f64 gemm;
 
-static const double least_count = 1e-8; /* a component that holds less of one token is dead */
-
-static int is_full(const em *e)
-{
-    return e->p->covariance_kind == SATTN_COVARIANCE_FULL;
-}
+/* A smaller responsibility is taken as 0. The M-step skips it then, and forms no subnormal number
+ * of it; a component lives by 1e-8 of a token at least, beside which N of these are nothing. */
+static const double least_share = 0x1p-100;
 
 int64_t sattn_em_layout(em *e, double *memory)
 {
-    const int64_t n = e->n, c = e->c, d = e->d, s = is_full(e) ? d : 1;
+    const int64_t n = e->n, c = e->c, d = e->d, s = sattn_em_is_full(e) ? d : 1;
     const int64_t most = (int64_t)1 << 40, widest = (int64_t)1 << 24; /* no overflow below */
     int64_t at = 0;
-    if (n > most || c > most || d > widest)
+    if (n > most || c > INT32_MAX || d > widest) /* labels are int32_t */
         return -1;
     e->blocks = (n + SATTN_EM_BLOCK - 1) / SATTN_EM_BLOCK;
-    int64_t scratch = (is_full(e) ? d : 1) * (SATTN_EM_BLOCK + d) + (c + 2) * SATTN_EM_BLOCK;
-    e->scratch_size = scratch;
+    e->scratch_size = s * SATTN_EM_BLOCK + (c + 2) * SATTN_EM_BLOCK;
+    double *label;
     const struct {
         double **array;
         int64_t size[3];
@@ -43,9 +41,9 @@ int64_t sattn_em_layout(em *e, double *memory)
         {&e->constant, {c, 1, 1}},
         {&e->shift, {c, d, 1}},
         {&e->partial, {e->blocks, 1, 1}},
-        {&e->scratch, {e->threads, scratch, 1}},
+        {&e->scratch, {e->threads, e->scratch_size, 1}},
         {&e->trace, {e->p->em_iterations, 1, 1}},
-        {(double **)&e->label, {n, 1, 1}},
+        {&label, {n, 1, 1}},
     };
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         int64_t size = parts[i].size[0];
@@ -56,143 +54,46 @@ int64_t sattn_em_layout(em *e, double *memory)
             *parts[i].array = memory + at;
         at += (size + 7) / 8 * 8;
     }
+    if (memory)
+        e->label = (int32_t *)label;
     return at;
 }
 
-/* L L' = S in place (lower triangle), then its inverse; returns the sum of log L_ii. A pivot lost
- * to rounding is taken as the floor. */
-static double invert_factor(int64_t d, const double *s, double floor, double *w)
+/* y = whiten x + shift of a block of tokens. Rows of the triangle go by eights, as far as the last
+ * of them reaches: half of the square is zeros. */
+static void whiten_block(const em *e, int64_t k, int64_t first, int64_t count, double *y)
 {
-    double log_determinant = 0;
-    for (int64_t i = 0; i < d; i++) {
-        for (int64_t j = 0; j <= i; j++) {
-            double x = s[i * d + j];
-            for (int64_t k = 0; k < j; k++)
-                x -= w[i * d + k] * w[j * d + k];
-            w[i * d + j] = j < i ? x / w[j * d + j] : sqrt(x > floor / 2 ? x : floor);
-        }
-        log_determinant += log(w[i * d + i]);
-    }
-    for (int64_t i = 0; i < d;
-         i++) { /* row by row; row i of the inverse needs rows 0 .. i - 1 of it */
-        const double inverse = 1 / w[i * d + i];
-        for (int64_t j = 0; j < i; j++) {
-            double x = 0;
-            for (int64_t k = j; k < i; k++)
-                x -= w[i * d + k] * w[k * d + j];
-            w[(j * d) + i] = x * inverse; /* kept in the upper triangle until the row is done */
-        }
-        for (int64_t j = 0; j < i; j++) {
-            w[i * d + j] = w[j * d + i];
-            w[j * d + i] = 0;
-        }
-        w[i * d + i] = inverse;
-    }
-    return log_determinant;
-}
-
-/* scatter / count + floor of one component, from deviations from its mean */
-static void covariance_of(const em *e, int64_t k, double floor, double *scratch)
-{
-    const int64_t d = e->d, n = e->n;
-    const double *r = e->weight + k * n, *mean = e->mean + k * d;
-    double *s = e->covariance + k * d * (is_full(e) ? d : 1), *x = scratch;
-    memset(s, 0, (size_t)(d * (is_full(e) ? d : 1)) * sizeof(double));
-    for (int64_t first = 0; is_full(e) && first < n; first += SATTN_EM_BLOCK) {
-        const int64_t count = n - first < SATTN_EM_BLOCK ? n - first : SATTN_EM_BLOCK;
-        int64_t used = 0; /* tokens that the component does not touch are left out */
-        for (int64_t q = first; q < first + count; q++) {
-            if (r[q] == 0)
-                continue;
-            for (int64_t i = 0; i < d; i++)
-                x[used * d + i] = (e->token[q * d + i] - mean[i]) * sqrt(r[q]);
-            used++;
-        }
-        sattn_em_row()->gemm(&(gemm){d, d, used, x, 1, d, x, d, s, d, s, d, 1});
-    }
-    for (int64_t q = 0; !is_full(e) && q < n; q++)
-        for (int64_t i = 0; i < d; i++) {
-            const double y = e->token[q * d + i] - mean[i];
-            s[i] += r[q] * y * y;
-        }
-    const int64_t size = d * (is_full(e) ? d : 1);
-    for (int64_t i = 0; i < size; i++)
-        s[i] /= e->count[k];
-    for (int64_t i = 0; i < d; i++)
-        s[is_full(e) ? i * d + i : i] += floor;
-}
-
-static void mean_of(const em *e, int64_t k)
-{
-    const double *r = e->weight + k * e->n;
-    double *mean = e->mean + k * e->d;
-    sattn_em_row()->gemm(&(gemm){1, e->d, e->n, r, 0, 1, e->token, e->d, mean, e->d, NULL, 0, 0});
-    for (int64_t i = 0; i < e->d; i++)
-        mean[i] /= e->count[k];
-}
-
-static void bury(const em *e, int64_t k)
-{
-    const int64_t d = e->d, size = d * (is_full(e) ? d : 1);
-    double *s = e->covariance + k * size;
-    memset(s, 0, (size_t)size * sizeof(double));
-    for (int64_t i = 0; i < d; i++)
-        s[is_full(e) ? i * d + i : i] = e->floor;
-    e->log_weight[k] = -INFINITY;
-}
-
-/* M-step of one component, and what the next E-step needs of it */
-static void maximise(void *context, int64_t k, int32_t thread)
-{
-    const em *e = context;
+    enum { STRIP = 8 };
     const int64_t d = e->d;
-    if (!(e->count[k] > least_count)) {
-        bury(e, k);
-        return;
+    const double *w = e->whiten + k * d * d, *shift = e->shift + k * d;
+    for (int64_t i = 0; i < d; i += STRIP) {
+        const int64_t rows = d - i < STRIP ? d - i : STRIP;
+        sattn_em_row()->gemm(&(gemm){rows, count, i + rows, w + i * d, d, 1, e->column + first,
+                                     e->n, y + i * SATTN_EM_BLOCK, SATTN_EM_BLOCK, shift + i, 1,
+                                     0});
     }
-    mean_of(e, k);
-    e->log_weight[k] = log(e->count[k] / (double)e->n);
-    if (e->p->covariance_kind == SATTN_COVARIANCE_ZERO)
-        return;
-    covariance_of(e, k, e->floor, sattn_em_scratch(e, thread));
-    const double *mean = e->mean + k * d;
-    double *shift = e->shift + k * d, log_determinant = 0;
-    if (is_full(e)) {
-        double *w = e->whiten + k * d * d;
-        log_determinant = invert_factor(d, e->covariance + k * d * d, e->floor, w);
-        for (int64_t i = 0; i < d; i++) {
-            shift[i] = 0;
-            for (int64_t j = 0; j <= i; j++)
-                shift[i] -= w[i * d + j] * mean[j];
-        }
-    } else {
-        for (int64_t i = 0; i < d; i++) {
-            const double deviation = sqrt(e->covariance[k * d + i]);
-            e->whiten[k * d + i] = 1 / deviation;
-            shift[i] = -mean[i] / deviation;
-            log_determinant += log(deviation);
-        }
-    }
-    e->constant[k] =
-        e->log_weight[k] - log_determinant - (double)d * log(2 * 3.14159265358979323846) / 2;
 }
 
 /* log density plus log weight of one component at a block of tokens */
 static void densities(const em *e, int64_t k, int64_t first, int64_t count, double *y, double *out)
 {
     const int64_t d = e->d;
-    const double *shift = e->shift + k * d;
     double sum[SATTN_EM_BLOCK] = {0};
-    if (is_full(e))
-        sattn_em_row()->gemm(&(gemm){d, count, d, e->whiten + k * d * d, d, 1, e->column + first,
-                                     e->n, y, SATTN_EM_BLOCK, shift, 1, 0});
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t n = 0; n < count; n++) {
-            const double z =
-                is_full(e) ? y[i * SATTN_EM_BLOCK + n]
-                           : e->column[i * e->n + first + n] * e->whiten[k * d + i] + shift[i];
-            sum[n] += z * z;
+    if (sattn_em_is_full(e)) {
+        whiten_block(e, k, first, count, y);
+        for (int64_t i = 0; i < d; i++)
+            for (int64_t n = 0; n < count; n++)
+                sum[n] += y[i * SATTN_EM_BLOCK + n] * y[i * SATTN_EM_BLOCK + n];
+    } else {
+        for (int64_t i = 0; i < d; i++) {
+            const double *x = e->column + i * e->n + first;
+            const double scale = e->whiten[k * d + i], shift = e->shift[k * d + i];
+            for (int64_t n = 0; n < count; n++) {
+                const double z = x[n] * scale + shift;
+                sum[n] += z * z;
+            }
         }
+    }
     for (int64_t n = 0; n < count; n++)
         out[n] = e->constant[k] - sum[n] / 2;
 }
@@ -201,8 +102,7 @@ static void densities(const em *e, int64_t k, int64_t first, int64_t count, doub
 static void expect(void *context, int64_t block, int32_t thread)
 {
     const em *e = context;
-    const int64_t first = block * SATTN_EM_BLOCK,
-                  count = e->n - first < SATTN_EM_BLOCK ? e->n - first : SATTN_EM_BLOCK;
+    const int64_t first = block * SATTN_EM_BLOCK, count = sattn_em_count(e, block);
     double *l = sattn_em_scratch(e, thread), *top = l + e->c * SATTN_EM_BLOCK,
            *sum = top + SATTN_EM_BLOCK, *y = sum + SATTN_EM_BLOCK;
     double total = 0;
@@ -228,9 +128,11 @@ static void expect(void *context, int64_t block, int32_t thread)
     }
     for (int64_t n = 0; n < count; n++)
         total += top[n] + log(sum[n]);
-    for (int64_t k = 0; k < e->c; k++)
+    for (int64_t k = 0; k < e->c; k++) {
+        double *r = e->weight + k * e->n + first;
         for (int64_t n = 0; n < count; n++)
-            e->weight[k * e->n + first + n] /= sum[n];
+            r[n] = r[n] > least_share * sum[n] ? r[n] / sum[n] : 0;
+    }
     e->partial[block] = total;
 }
 
@@ -245,6 +147,7 @@ static void count_one(void *context, int64_t k, int32_t thread)
 
 int32_t sattn_em_run(em *e)
 {
+    const int64_t most = e->p->covariance_kind == SATTN_COVARIANCE_ZERO ? 0 : e->p->em_iterations;
     double spread = 0, before = -INFINITY;
     for (int64_t i = 0; i < e->n * e->d; i++)
         spread += e->token[i] * e->token[i] / (double)e->n;
@@ -254,21 +157,22 @@ int32_t sattn_em_run(em *e)
         e->floor = spread * 0x1p-44;
     if (sattn_kmeans(e) != SATTN_OK)
         return SATTN_ECANCELLED;
-    sattn_par_for(e->c, e->threads, maximise, e);
-    e->iterations = 0;
-    for (int64_t i = 0; e->p->covariance_kind != SATTN_COVARIANCE_ZERO && i < e->p->em_iterations;
-         i++) {
+    sattn_par_for(e->c, e->threads, sattn_em_maximise, e);
+    for (e->iterations = 0; e->iterations < most;) {
         sattn_par_for(e->blocks, e->threads, expect, e);
         const double value = sattn_em_sum(e);
         e->trace[e->iterations++] = value;
-        if (sattn_em_report(e, e->p->lloyd_iterations + 1 + i, value) != SATTN_OK)
+        if (sattn_em_report(e, e->p->lloyd_iterations + e->iterations, value) != SATTN_OK)
             return SATTN_ECANCELLED;
         if (value - before < e->p->tolerance)
-            break;
+            return SATTN_OK;
         before = value;
         sattn_par_for(e->c, e->threads, count_one, e);
-        sattn_par_for(e->c, e->threads, maximise, e);
+        sattn_par_for(e->c, e->threads, sattn_em_maximise, e);
     }
+    /* the labels are those of the parameters that are handed out */
+    if (e->p->covariance_kind != SATTN_COVARIANCE_ZERO && e->p->label)
+        sattn_par_for(e->blocks, e->threads, expect, e);
     return SATTN_OK;
 }
 

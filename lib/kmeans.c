@@ -10,12 +10,34 @@
 typedef sattn_em em;
 typedef struct sattn_gemm_f64 gemm;
 
-static double distance(const em *e, const double *x, const double *y)
+/* Squared distances of a block of tokens to `mean`; the inner loop runs over tokens */
+static void distances(const em *e, int64_t block, const double *mean, double *out)
 {
-    double sum = 0;
+    const int64_t count = sattn_em_count(e, block);
+    const double *x = e->column + block * SATTN_EM_BLOCK;
+    memset(out, 0, (size_t)count * sizeof(double));
     for (int64_t i = 0; i < e->d; i++)
-        sum += (x[i] - y[i]) * (x[i] - y[i]);
-    return sum;
+        for (int64_t n = 0; n < count; n++) {
+            const double y = x[i * e->n + n] - mean[i];
+            out[n] += y * y;
+        }
+}
+
+/* A seed joins the `seeds` before it: distances of a block of tokens to the nearest one, kept where
+ * the first responsibilities will be. */
+typedef struct {
+    const em *e;
+    int64_t seeds;
+} seeding;
+
+static void come_nearer(void *context, int64_t block, int32_t thread)
+{
+    const seeding *s = context;
+    double *nearest = s->e->weight + block * SATTN_EM_BLOCK;
+    double *x = s->seeds ? sattn_em_scratch(s->e, thread) : nearest;
+    distances(s->e, block, s->e->mean + s->seeds * s->e->d, x);
+    for (int64_t n = 0; s->seeds && n < sattn_em_count(s->e, block); n++)
+        nearest[n] = nearest[n] < x[n] ? nearest[n] : x[n];
 }
 
 /* Seeds: the first token uniform, each next with probability ~ its squared distance to the nearest
@@ -23,7 +45,7 @@ static double distance(const em *e, const double *x, const double *y)
  * the first. */
 static void seed_means(em *e)
 {
-    double *nearest = e->weight;
+    const double *nearest = e->weight;
     for (int64_t k = 0; k < e->c; k++) {
         double draw, total = 0;
         int64_t chosen = 0;
@@ -38,19 +60,23 @@ static void seed_means(em *e)
             left -= mass;
         }
         memcpy(e->mean + k * e->d, e->token + chosen * e->d, (size_t)e->d * sizeof(double));
-        for (int64_t n = 0; n < e->n; n++) {
-            const double x = distance(e, e->token + n * e->d, e->mean + k * e->d);
-            nearest[n] = k && nearest[n] < x ? nearest[n] : x;
-        }
+        sattn_par_for(e->blocks, e->threads, come_nearer, &(seeding){e, k});
     }
+}
+
+static double distance(int64_t d, const double *x, const double *y)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < d; i++)
+        sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sum;
 }
 
 /* Labels of one block of tokens: the largest x.m - m.m / 2, ties to the first component */
 static void label_block(void *context, int64_t block, int32_t thread)
 {
     const em *e = context;
-    const int64_t first = block * SATTN_EM_BLOCK,
-                  count = e->n - first < SATTN_EM_BLOCK ? e->n - first : SATTN_EM_BLOCK;
+    const int64_t first = block * SATTN_EM_BLOCK, count = sattn_em_count(e, block);
     double *score = sattn_em_scratch(e, thread), sum = 0;
     sattn_em_row()->gemm(&(gemm){e->c, count, e->d, e->mean, e->d, 1, e->column + first, e->n,
                                  score, SATTN_EM_BLOCK, e->constant, 1, 0});
@@ -60,7 +86,7 @@ static void label_block(void *context, int64_t block, int32_t thread)
             if (score[k * SATTN_EM_BLOCK + n] > score[best * SATTN_EM_BLOCK + n])
                 best = (int32_t)k;
         e->label[first + n] = best;
-        sum += distance(e, e->token + (first + n) * e->d, e->mean + best * e->d);
+        sum += distance(e->d, e->token + (first + n) * e->d, e->mean + best * e->d);
     }
     e->partial[block] = sum;
 }

@@ -24,21 +24,22 @@ static void philox(uint64_t seed, uint64_t stream, uint64_t block, uint32_t w[4]
     }
 }
 
-/* Uniform number i of a stream; two of them share a block. */
-static double uniform(uint64_t seed, uint64_t stream, int64_t i)
+/* Uniforms 2 j and 2 j + 1 of a stream, those of block j */
+static void uniform_pair(uint64_t seed, uint64_t stream, uint64_t j, double u[2])
 {
     uint32_t w[4];
-    philox(seed, stream, (uint64_t)i / 2, w);
-    const uint32_t *pair = w + 2 * (i % 2);
-    return (double)(((uint64_t)pair[1] << 32 | pair[0]) >> 11) * 0x1p-53 + 0x1p-54;
+    philox(seed, stream, j, w);
+    for (int i = 0; i < 2; i++)
+        u[i] = (double)(((uint64_t)w[2 * i + 1] << 32 | w[2 * i]) >> 11) * 0x1p-53 + 0x1p-54;
 }
 
-static double normal(uint64_t seed, uint64_t stream, int64_t i)
+/* Normals 2 j and 2 j + 1, from the uniforms of the same numbers */
+static void normal_pair(uint64_t seed, uint64_t stream, uint64_t j, double z[2])
 {
-    const int64_t even = i - i % 2;
-    const double radius = sqrt(-2 * log(uniform(seed, stream, even)));
-    const double angle = 2 * 3.14159265358979323846 * uniform(seed, stream, even + 1);
-    return radius * (i % 2 ? sin(angle) : cos(angle));
+    uniform_pair(seed, stream, j, z);
+    const double radius = sqrt(-2 * log(z[0])), angle = 2 * 3.14159265358979323846 * z[1];
+    z[0] = radius * cos(angle);
+    z[1] = radius * sin(angle);
 }
 
 static int32_t check(int64_t first, int64_t n, const void *out)
@@ -61,29 +62,37 @@ int32_t sattn_random_words(uint64_t seed, uint64_t stream, int64_t first, int64_
     return status;
 }
 
+/* Numbers first .. first + n - 1 of a stream that `draw` gives by pairs, as doubles or as floats */
+static int32_t pairs(void (*draw)(uint64_t, uint64_t, uint64_t, double *), uint64_t seed,
+                     uint64_t stream, int64_t first, int64_t n, double *wide, float *narrow)
+{
+    const int32_t status = check(first, n, wide ? (void *)wide : narrow);
+    double pair[2];
+    for (int64_t i = 0; status == SATTN_OK && i < n; i++) {
+        if (i == 0 || (first + i) % 2 == 0)
+            draw(seed, stream, (uint64_t)(first + i) / 2, pair);
+        if (wide)
+            wide[i] = pair[(first + i) % 2];
+        else
+            narrow[i] = (float)pair[(first + i) % 2];
+    }
+    return status;
+}
+
 int32_t sattn_random_uniform_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
                                  double *out)
 {
-    const int32_t status = check(first, n, out);
-    for (int64_t i = 0; status == SATTN_OK && i < n; i++)
-        out[i] = uniform(seed, stream, first + i);
-    return status;
+    return pairs(uniform_pair, seed, stream, first, n, out, NULL);
 }
 
 int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
                                 double *out)
 {
-    const int32_t status = check(first, n, out);
-    for (int64_t i = 0; status == SATTN_OK && i < n; i++)
-        out[i] = normal(seed, stream, first + i);
-    return status;
+    return pairs(normal_pair, seed, stream, first, n, out, NULL);
 }
 
 int32_t sattn_random_normal_f32(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
                                 float *out)
 {
-    const int32_t status = check(first, n, out);
-    for (int64_t i = 0; status == SATTN_OK && i < n; i++)
-        out[i] = (float)normal(seed, stream, first + i);
-    return status;
+    return pairs(normal_pair, seed, stream, first, n, NULL, out);
 }

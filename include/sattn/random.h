@@ -22,7 +22,8 @@ extern "C" {
  *            the f64 number.
  * Shapes:  n numbers from number `first` on. first + n < 2^62.
  * Errors:  SATTN_ESIZE n or first < 0 or first + n >= 2^62; SATTN_ENULL out is NULL and n > 0.
- * Numbers: words and uniforms are exact; normals are within 2 ULP of the formula (libm).
+ * Numbers: words are exact, and uniforms but for the rounding of their sum above 1/2; a normal is
+ *          within 2^-49 sqrt(-2 log U) of the formula: its angle is rounded, and libm computes.
  * Threads: serial. Memory: none.
  * Source:  Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
  * Since:   0.1 */

@@ -17,12 +17,12 @@ typedef struct {
 
 static real token[N * D];
 static outputs result;
-static int32_t calls;
+static int32_t calls, stop_at;
 
-static int32_t stop_at_second(void *context, int64_t iteration, double log_likelihood)
+static int32_t stop(void *context, int64_t iteration, double log_likelihood)
 {
     check(context == &calls && isfinite(log_likelihood) && iteration >= 0);
-    return ++calls == 2;
+    return ++calls == stop_at;
 }
 
 /* A legal fit, its outputs full of 0xff */
@@ -74,6 +74,11 @@ static const change changes[] = {
     SET(tokens, INT64_MAX, ESIZE),
     SET(components, INT64_MAX, ESIZE),
     SET(width, INT64_MAX, ESIZE),
+    SET(lloyd_iterations, -1, ESIZE),
+    SET(em_iterations, -1, ESIZE),
+    SET(em_iterations, INT64_MAX, ESIZE),
+    SET(trace_length, -1, ESIZE),
+    SET(components, (int64_t)INT32_MAX + 1, ESIZE),
     SET(covariance_kind, 3, EOPTION),
     SET(covariance_kind, -1, EOPTION),
     SET(flags, 1, EOPTION),
@@ -84,6 +89,7 @@ static const change changes[] = {
     SET(log_weight, 0, ENULL),
     SET(mean, 0, ENULL),
     SET(covariance, 0, ENULL),
+    SET(trace, 0, ENULL),
     SET(token_row, 1, ESTRIDE),
     SET(token_row, 0, ESTRIDE),
 };
@@ -130,16 +136,38 @@ Test(fit_bad, tokens)
     }
 }
 
+/* Farther from the rest than a covariance can tell */
+Test(fit_bad, far_tokens)
+{
+    static const double far[] = {SATTN_REAL == 32 ? 0x1p63 : 0x1p501,
+                                 SATTN_REAL == 32 ? 0x1p127 : 0x1p1023};
+    for (int i = 0; i < 4; i++) {
+        const sattn_fit p = legal();
+        at("token %g", far[i / 2]);
+        token[7] = (real)(i % 2 ? -far[i / 2] : far[i / 2]);
+        token[9] = -token[7];
+        check_refused(&p, SATTN_EVALUE);
+    }
+    sattn_fit p = legal();
+    at("floor");
+    p.floor = SATTN_REAL == 32 ? 0x1p125 : 0x1p1001;
+    check_refused(&p, SATTN_EVALUE);
+}
+
+/* Stopped at any call, the first of k-means or the last of EM */
 Test(fit_bad, cancelled)
 {
-    sattn_fit p = legal();
-    at("cancelled");
-    calls = 0;
-    p.progress = stop_at_second;
-    p.progress_context = &calls;
-    p.tolerance = 0;
-    check_refused(&p, SATTN_ECANCELLED);
-    check(calls == 2);
+    for (stop_at = 1; stop_at <= 12; stop_at++) {
+        sattn_fit p = legal();
+        at("cancelled at call %d", (int)stop_at);
+        calls = 0;
+        p.progress = stop;
+        p.progress_context = &calls;
+        p.lloyd_iterations = 2;
+        p.tolerance = 0;
+        check_refused(&p, SATTN_ECANCELLED);
+        check(calls == stop_at);
+    }
 }
 
 Test(fit_bad, later_descriptor)

@@ -1,37 +1,67 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Philox against its published vectors; uniforms and normals against their definition from the
- * words; moments; a stream cut anywhere is the same stream. */
+/* Words against a Philox written here, which gives its published vectors; uniforms and normals
+ * against their definition from the words; moments and distribution; a stream cut anywhere is the
+ * same stream. */
 #include "../harness.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "sattn/random.h"
 
-/* Known answers of Random123 (kat_vectors, philox4x32 10): a counter, a key, four words */
-static const struct {
-    uint64_t counter_low, counter_high, key;
-    uint32_t word[4];
-} known[] = {
-    {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-    {~(uint64_t)0, ~(uint64_t)0, ~(uint64_t)0, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-    {0x85a308d3243f6a88,
-     0x0370734413198a2e,
-     0x299f31d0a4093822,
-     {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+/* Philox4x32-10 after Salmon et al. 2011, section 4.3, on an array of two halves */
+static void philox(const uint32_t counter[4], const uint32_t key[2], uint32_t word[4])
+{
+    static const uint32_t multiplier[2] = {0xD2511F53, 0xCD9E8D57};
+    static const uint32_t weyl[2] = {0x9E3779B9, 0xBB67AE85};
+    memcpy(word, counter, 4 * sizeof *word);
+    for (uint32_t round = 0; round < 10; round++) {
+        uint32_t next[4];
+        for (uint32_t half = 0; half < 2; half++) {
+            const uint64_t product = (uint64_t)multiplier[1 - half] * word[2 - 2 * half];
+            next[2 * half] =
+                (uint32_t)(product >> 32) ^ word[2 * half + 1] ^ (key[half] + round * weyl[half]);
+            next[2 * half + 1] = (uint32_t)product;
+        }
+        memcpy(word, next, sizeof next);
+    }
+}
+
+/* Known answers of Random123 (kat_vectors, philox4x32 10): counter, key, words. Streams do not
+ * reach the second and third counter, 2^60 blocks being the longest: these vouch for the above. */
+static const uint32_t known[][10] = {
+    {0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
+    {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, 0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd},
+    {0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09, 0x94fdcceb,
+     0x5001e420, 0x24126ea1},
 };
 
 Test(random, words_are_philox)
 {
-    uint32_t word[4];
-    for (int i = 0; i < 3; i += 2) { /* block 2^64 - 1 is beyond a stream of 2^62 numbers */
-        const int64_t first = (int64_t)known[i].counter_low;
-        if (first < 0)
-            continue;
-        cr_assert_eq(sattn_random_words(known[i].key, known[i].counter_high, 4 * first, 4, word),
-                     SATTN_OK);
-        for (int k = 0; k < 4; k++)
-            cr_assert_eq(word[k], known[i].word[k]);
+    uint32_t want[4], got[4];
+    for (int i = 0; i < 3; i++) {
+        at("known answer %d", i);
+        philox(known[i], known[i] + 4, want);
+        check_same(want, known[i] + 6, 4);
+    }
+    check(sattn_random_words(0, 0, 0, 4, got) == SATTN_OK);
+    check_same(got, known[0] + 6, 4);
+    rng r = seed_of(2);
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t seed = random_bits(&r), stream = random_bits(&r);
+        const uint64_t block = random_bits(&r) >> (4 + i % 60);
+        const uint32_t counter[] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream,
+                                    (uint32_t)(stream >> 32)};
+        const uint32_t key[] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+        at("seed %llx stream %llx block %llx", (unsigned long long)seed, (unsigned long long)stream,
+           (unsigned long long)block);
+        philox(counter, key, want);
+        if (sattn_random_words(seed, stream, (int64_t)(4 * block), 4, got) == SATTN_OK)
+            check_same(got, want, 4);
+        else
+            check(block == ~(uint64_t)0 >> 4); /* the last: its end is 2^62 */
     }
 }
 
@@ -57,9 +87,11 @@ Test(random, a_cut_stream_is_the_same)
         cr_assert(uniform[i] == (double)bits * 0x1p-53 + 0x1p-54);
     }
     for (int64_t i = 0; i + 1 < N; i += 2) {
-        const double r = sqrt(-2 * log(uniform[i])), angle = 6.283185307179586 * uniform[i + 1];
-        cr_assert(fabs(normal[i] - r * cos(angle)) <= 1e-15 * r);
-        cr_assert(fabs(normal[i + 1] - r * sin(angle)) <= 1e-15 * r);
+        const long double r = sqrtl(-2 * logl(uniform[i])),
+                          angle = 2 * 3.14159265358979323846264L * uniform[i + 1];
+        at("normal %d", (int)i);
+        check_near("cosine", i, normal[i], (double)(r * cosl(angle)), 0x1p-49 * (double)r);
+        check_near("sine", i, normal[i + 1], (double)(r * sinl(angle)), 0x1p-49 * (double)r);
     }
 }
 
@@ -88,4 +120,50 @@ Test(random, moments)
     cr_assert(fabs(n2 - 1) < 5 * sqrt(2. / N));
     cr_assert(fabs(n4 - 3) < 5 * sqrt(96. / N));
     cr_assert(fabs(lag) < 5 * sqrt(1. / N));
+}
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Kolmogorov and Smirnov: sqrt(n) times the largest distance between the distribution of n draws
+ * and its expectation exceeds 2.2 with probability 2 exp(-2 2.2^2) = 1.3e-4; seeds are fixed. */
+Test(random, distributions)
+{
+    enum { N = 100000 };
+    static double x[N];
+    for (uint64_t stream = 0; stream < 4; stream++)
+        for (int normal = 0; normal < 2; normal++) {
+            double most = 0;
+            at("stream %d %s", (int)stream, normal ? "normal" : "uniform");
+            check((normal ? sattn_random_normal_f64 : sattn_random_uniform_f64)(11, stream, 12345,
+                                                                                N, x) == SATTN_OK);
+            qsort(x, N, sizeof *x, rising);
+            for (int i = 0; i < N; i++) {
+                const double p = normal ? erfc(-x[i] / sqrt(2)) / 2 : x[i];
+                const double below = p - (double)i / N, above = (double)(i + 1) / N - p;
+                most = below > most ? below : most;
+                most = above > most ? above : most;
+            }
+            check(sqrt(N) * most < 2.2);
+            check(sqrt(N) * most > 0.2); /* nor are they spread evenly */
+        }
+}
+
+/* Correlation of neighbouring seeds and streams: its standard error is 1 / sqrt(n). */
+Test(random, streams_differ)
+{
+    enum { N = 100000 };
+    static double x[3][N];
+    for (uint64_t i = 0; i < 3; i++)
+        check(sattn_random_normal_f64(i == 1, i == 2, 0, N, x[i]) == SATTN_OK);
+    for (int i = 0; i < 3; i++) {
+        double sum = 0;
+        for (int n = 0; n < N; n++)
+            sum += x[i][n] * x[(i + 1) % 3][n] / N;
+        at("pair %d", i);
+        check(fabs(sum) < 5 / sqrt(N));
+    }
 }
