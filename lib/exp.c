@@ -3,7 +3,6 @@
 #include "check.h"
 #include "par.h"
 #include "real.h"
-#include "rounding.h"
 
 /* Elements of one task. Starting a team costs a few microseconds: below two tasks it does not pay.
  */
@@ -33,13 +32,11 @@ static void body(void *context, int64_t task, int32_t thread)
 {
     const problem *p = context;
     const int64_t first = task * TASK, end = first + TASK < p->n ? first + TASK : p->n;
-    const int mode = sattn_round_to_nearest();
     (void)thread;
     if (p->incx == 1 && p->incy == 1)
         kernels()->exp(end - first, p->x + first, p->y + first);
     else
         strided(p, first, end);
-    sattn_round_as_before(mode);
 }
 
 int32_t FN(sattn_exp)(int64_t n, const real *x, int64_t incx, real *y, int64_t incy,

@@ -17,7 +17,7 @@ static const double farthest = 0x1p500;
 
 static int32_t check(sattn_fit *p, const sattn_fit *given)
 {
-    int32_t status = sattn_check_struct(p, given, sizeof *p, sizeof *p);
+    int32_t status = sattn_check_struct(p, given, sizeof *p, SATTN_FIT_LEAST_SIZE);
     if (status == SATTN_OK)
         status = sattn_par_check(p->threads);
     if (status != SATTN_OK)

@@ -8,8 +8,13 @@
 #include "isa.h"
 #include "sattn/fit.h"
 
+#include <stddef.h>
+
 /* Tokens of a task */
 enum { SATTN_EM_BLOCK = 192 };
+
+/* The size of the first release's descriptor; it may only grow. */
+enum { SATTN_FIT_LEAST_SIZE = offsetof(sattn_fit, progress_context) + sizeof(void *) };
 
 /* Everything of a fit in progress; arrays belong to one allocation. */
 typedef struct sattn_em {

@@ -182,23 +182,24 @@ int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t compo
     int64_t tokens_size = tokens, components_size = components;
     if (!p)
         return SATTN_ENULL;
-    if (size < (int64_t)sizeof *p || size > 1 << 16)
+    if (size < SATTN_FIT_LEAST_SIZE || size > 1 << 16)
         return SATTN_ESTRUCT;
     if (covariance_kind < SATTN_COVARIANCE_ZERO || covariance_kind > SATTN_COVARIANCE_FULL)
         return SATTN_EOPTION;
     if (!sattn_grow(&tokens_size, width) || !sattn_grow(&components_size, width) ||
         !sattn_grow(&components_size, width))
         return SATTN_ESIZE;
+    const sattn_fit q = {.size = size,
+                         .tokens = tokens,
+                         .components = components,
+                         .width = width,
+                         .covariance_kind = covariance_kind,
+                         .lloyd_iterations = 20,
+                         .em_iterations = 100,
+                         .tolerance = 1e-6,
+                         .floor = 1e-6,
+                         .token_row = width};
     memset(p, 0, (size_t)size);
-    *p = (sattn_fit){.size = size,
-                     .tokens = tokens,
-                     .components = components,
-                     .width = width,
-                     .covariance_kind = covariance_kind,
-                     .lloyd_iterations = 20,
-                     .em_iterations = 100,
-                     .tolerance = 1e-6,
-                     .floor = 1e-6,
-                     .token_row = width};
+    memcpy(p, &q, (size_t)size < sizeof q ? (size_t)size : sizeof q);
     return SATTN_OK;
 }

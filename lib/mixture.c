@@ -4,10 +4,11 @@
 #include "check.h"
 #include "par.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* The size of the first release's descriptor; it may only grow. */
-enum { LEAST_SIZE = sizeof(sattn_mixture) };
+enum { LEAST_SIZE = offsetof(sattn_mixture, work_bytes) + sizeof(int64_t) };
 
 /* Multiply-adds below which a team of threads costs more than it saves. */
 enum { SERIAL = 1 << 18 };
@@ -70,7 +71,7 @@ int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_
     q.value_mean_batch = components * value_width;
     q.cross_batch = components * value_width * width;
     memset(p, 0, (size_t)size);
-    memcpy(p, &q, sizeof q);
+    memcpy(p, &q, (size_t)size < sizeof q ? (size_t)size : sizeof q);
     return SATTN_OK;
 }
 
@@ -156,6 +157,21 @@ static int32_t check_views(const views *v, int direction, int64_t element_bytes)
     return SATTN_OK;
 }
 
+/* The workspace is written all the time: it may share nothing with an input or output. */
+static int32_t check_workspace(const views *v, const sattn_mixture *p, int direction,
+                               int64_t element_bytes)
+{
+    const int64_t elements = p->work && p->work_bytes > 0 ? p->work_bytes / element_bytes : 0;
+    const sattn_view work = {p->work, {1, 1, elements}, {0, 0, 1}};
+    for (int i = 0; i < (direction == SATTN_FORWARD ? FORWARD_INPUTS : INPUTS); i++)
+        if (sattn_overlap(&work, &v->in[i], element_bytes))
+            return SATTN_EALIAS;
+    for (int i = 0; i < OUTPUTS; i++)
+        if (sattn_overlap(&work, &v->out[i], element_bytes))
+            return SATTN_EALIAS;
+    return SATTN_OK;
+}
+
 int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int direction,
                             int64_t element_bytes)
 {
@@ -174,7 +190,10 @@ int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int di
         p->covariance = NULL;
     if (!p->value_width)
         p->value_mean = p->cross = p->dvalue_mean = p->dcross = NULL;
-    return direction == SATTN_SHAPE ? SATTN_OK : check_views(&v, direction, element_bytes);
+    if (direction == SATTN_SHAPE)
+        return SATTN_OK;
+    status = check_views(&v, direction, element_bytes);
+    return status == SATTN_OK ? check_workspace(&v, p, direction, element_bytes) : status;
 }
 
 static int64_t block_of(int64_t components, int64_t queries, int64_t element_bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mixture_call.h"
+#include "par.h"
 
 #include <stddef.h>
 
@@ -68,14 +69,16 @@ static int32_t check_log_weights(const call *k)
 
 /* centre = sum of weight times mean over the sum of weights; then mean - centre. The answer does
  * not depend on the centre but for rounding: logits shift together, the output shifts back. */
-static void centre_means(const call *k, int64_t b)
+static void centre_means(void *context, int64_t b, int32_t thread)
 {
+    const call *k = context;
     const int64_t c = k->p->components, d = k->p->width;
     const real *mean = (const real *)k->p->mean + b * k->p->mean_batch,
                *log_weight = log_weights(k, b);
     real *centred = centred_means(k, b), *centre = centred + c * d, top = -(real)__builtin_inf();
     static const real one = 1;
     double sum = 0;
+    (void)thread;
     for (int64_t i = 0; i < d; i++)
         centre[i] = 0;
     for (int64_t i = 0; i < c; i++)
@@ -117,7 +120,6 @@ int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixtur
         return SATTN_EWORKSPACE;
     if (!k->work)
         return SATTN_ENOMEM;
-    for (int64_t b = 0; b < plan->mixtures; b++)
-        centre_means(k, b);
+    sattn_par_for(plan->mixtures, plan->threads, centre_means, k);
     return SATTN_OK;
 }

@@ -2,6 +2,7 @@
 #include "par.h"
 #include "sattn/base.h"
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,6 +41,25 @@ int32_t sattn_set_num_threads(int32_t threads)
 int32_t sattn_get_num_threads(void)
 {
     return sattn_par_threads(0);
+}
+
+/* Kernels are written for rounding to nearest: in another mode exp would reduce its argument to
+ * twice the range of its polynomial. A task sets the mode if its thread has another one and gives
+ * that back, so that results are the same bits in every mode. Exception flags stay. */
+static void run(sattn_par_body body, void *context, int64_t task, int32_t thread)
+{
+    const int mode = fegetround();
+    if (mode != FE_TONEAREST)
+        fesetround(FE_TONEAREST);
+    body(context, task, thread);
+    if (mode != FE_TONEAREST)
+        fesetround(mode);
+}
+
+static void run_all(int64_t tasks, sattn_par_body body, void *context)
+{
+    for (int64_t task = 0; task < tasks; task++)
+        run(body, context, task, 0);
 }
 
 #ifdef _OPENMP
@@ -136,13 +156,12 @@ void sattn_par_for(int64_t tasks, int32_t threads, sattn_par_body body, void *co
     if (threads > tasks)
         threads = (int32_t)tasks;
     if (threads <= 1) {
-        for (int64_t task = 0; task < tasks; task++)
-            body(context, task, 0);
+        run_all(tasks, body, context);
         return;
     }
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
     for (int64_t task = 0; task < tasks; task++)
-        body(context, task, omp_get_thread_num());
+        run(body, context, task, omp_get_thread_num());
 }
 
 #else
@@ -156,8 +175,7 @@ int32_t sattn_par_threads(int32_t requested)
 void sattn_par_for(int64_t tasks, int32_t threads, sattn_par_body body, void *context)
 {
     (void)threads;
-    for (int64_t task = 0; task < tasks; task++)
-        body(context, task, 0);
+    run_all(tasks, body, context);
 }
 
 #endif

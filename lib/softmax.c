@@ -3,7 +3,6 @@
 #include "check.h"
 #include "par.h"
 #include "real.h"
-#include "rounding.h"
 
 /* Elements of one task, about; a row is never cut. */
 enum { TASK = 1 << 16 };
@@ -18,11 +17,9 @@ static void body(void *context, int64_t task, int32_t thread)
 {
     const problem *p = context;
     const int64_t first = task * p->rows_per_task, left = p->rows - first;
-    const int mode = sattn_round_to_nearest();
     (void)thread;
     kernels()->softmax(left < p->rows_per_task ? left : p->rows_per_task, p->n,
                        p->x + first * p->ldx, p->ldx, p->y + first * p->ldy, p->ldy);
-    sattn_round_as_before(mode);
 }
 
 int32_t FN(sattn_softmax)(int64_t rows, int64_t n, const real *x, int64_t ldx, real *y, int64_t ldy,

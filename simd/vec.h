@@ -15,11 +15,10 @@
  *                                             touched, other lanes load as 0
  *   v_add v_sub v_mul v_div
  *   v_fma(a, b, c) = a b + c, v_fnma(a, b, c) = c - a b      one rounding
- *   v_max(a, b) = a > b ? a : b, v_min(a, b) = a < b ? a : b b where an operand is NaN
+ *   v_max(a, b) = a > b ? a : b               b where an operand is NaN
  *   v_lt(a, b) v_le(a, b) v_nle(a, b) -> M    ordered <, <=; not <= (1 where a lane is NaN)
  *   v_select(m, a, b), v_keep(m, a)           lanes of a where m, else of b or +0
  *   v_first(n)                                mask of lanes 0 .. n-1, 0 <= n <= VL
- *   v_all(m)                                  1 if every lane of m is set
  *   v_add_if(m, a, b)                         a + b in lanes of m, a elsewhere, which is not -0
  *   v_fma_if(m, a, b, c)                      v_fma in lanes of m, c elsewhere
  *   v_fnma_if(m, a, b, c)                     v_fnma in lanes of m, 0 elsewhere, where a must be 0

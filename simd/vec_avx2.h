@@ -160,10 +160,6 @@ static inline V v_max(V a, V b)
 {
     return P(max)(a, b);
 }
-static inline V v_min(V a, V b)
-{
-    return P(min)(a, b);
-}
 static inline M v_lt(V a, V b)
 {
     return P(cmp)(a, b, _CMP_LT_OQ);
@@ -187,10 +183,6 @@ static inline V v_select(M m, V a, V b)
 static inline M v_first(int64_t n)
 {
     return SATTN_MASK(SATTN_LANES(n));
-}
-static inline int v_all(M m)
-{
-    return P(movemask)(m) == (1 << VL) - 1;
 }
 static inline V v_add_if(M m, V a, V b)
 {

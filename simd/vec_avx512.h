@@ -134,10 +134,6 @@ static inline V v_max(V a, V b)
 {
     return P(max)(a, b);
 }
-static inline V v_min(V a, V b)
-{
-    return P(min)(a, b);
-}
 static inline M v_lt(V a, V b)
 {
     return PM(cmp)(a, b, _CMP_LT_OQ);
@@ -157,10 +153,6 @@ static inline V v_keep(M m, V a)
 static inline V v_select(M m, V a, V b)
 {
     return P(mask_blend)(m, b, a);
-}
-static inline int v_all(M m)
-{
-    return m == (M)-1;
 }
 static inline V v_add_if(M m, V a, V b)
 {

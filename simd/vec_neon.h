@@ -13,10 +13,6 @@ typedef uint32x4_t M;
 #define P(name) name##_f32
 #define U(name) name##_u32
 
-static inline int v_all(M m)
-{
-    return vminvq_u32(m) == UINT32_MAX;
-}
 static inline V v_roots_power(V t)
 {
     static const uint32_t root[] = {SATTN_ROOTS(SATTN_ROOT_LESS)};
@@ -68,10 +64,6 @@ typedef uint64x2_t M;
 #define P(name) name##_f64
 #define U(name) name##_u64
 
-static inline int v_all(M m)
-{
-    return (vgetq_lane_u64(m, 0) & vgetq_lane_u64(m, 1)) == UINT64_MAX;
-}
 static inline V v_times_power(V a, V t)
 {
     return vmulq_f64(a, vreinterpretq_f64_s64(vshlq_n_s64(vreinterpretq_s64_f64(t), 52)));
@@ -187,10 +179,6 @@ static inline V v_keep(M m, V a)
 static inline V v_max(V a, V b) /* not FMAX: NaN handling differs from the other rows */
 {
     return v_select(v_lt(b, a), a, b);
-}
-static inline V v_min(V a, V b)
-{
-    return v_select(v_lt(a, b), a, b);
 }
 static inline V v_add_if(M m, V a, V b)
 {

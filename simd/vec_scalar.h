@@ -75,10 +75,6 @@ static inline V v_max(V a, V b)
 {
     return a > b ? a : b;
 }
-static inline V v_min(V a, V b)
-{
-    return a < b ? a : b;
-}
 static inline M v_lt(V a, V b) /* the operators < and <= raise an exception for a NaN */
 {
     return __builtin_isless(a, b);
@@ -102,10 +98,6 @@ static inline V v_select(M m, V a, V b)
 static inline M v_first(int64_t n)
 {
     return n > 0;
-}
-static inline int v_all(M m)
-{
-    return m;
 }
 static inline V v_add_if(M m, V a, V b)
 {

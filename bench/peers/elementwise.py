@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import torch
-from measure import checked, interleave, load_library, pointer, write
+from measure import checked, interleave, load_binding, pointer, write
 
 ELEMENTS = 1 << 17
 LENGTHS = [16, 64, 100, 128, 512, 1024, 4096, 32768, 131072]
@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--repetitions", type=int, default=9)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    library = load_library(options.library)
+    library = load_binding(options.library).library
     ours = "sattn-" + library.sattn_isa_name(library.sattn_isa()).decode()
     size = ctypes.c_int64
     x = np.random.default_rng(1).uniform(-5, 5, ELEMENTS).astype(np.float32)

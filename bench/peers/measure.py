@@ -1,45 +1,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the Python peers share: the library through ctypes, and interleaved timing whose JSON has
+"""What the Python peers share: the binding, and interleaved timing whose JSON has
 the form of Google Benchmark's, so that table.py reads both."""
 
 import ctypes
 import json
 import os
+import pathlib
 import platform
 import random
+import sys
 import time
 
 SUFFIX = {32: "f32", 64: "f64"}  # by the bits of a type
 
 
-class Mixture(ctypes.Structure):
-    """struct sattn_mixture of sattn/mixture.h"""
+def load_binding(path):
+    """The Python binding, on the library at `path`"""
+    os.environ["SATTN_LIBRARY"] = path
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "ffi" / "python"))
+    import sattn
 
-    _fields_ = [
-        (name, kind)
-        for names, kind in (
-            ("size batch queries components width value_width", ctypes.c_int64),
-            ("covariance_kind flags threads reserved", ctypes.c_int32),
-        )
-        for name in names.split()
-    ]
-    _fields_ += [
-        (name, ctypes.c_int64 if name.endswith(("_batch", "_row", "_bytes")) else ctypes.c_void_p)
-        for name in """
-                 tilt tilt_batch tilt_row log_weight log_weight_batch mean mean_batch
-                 covariance covariance_batch value_mean value_mean_batch cross cross_batch
-                 out out_batch out_row stats stats_batch cgf cgf_batch
-                 weight weight_batch weight_row
-                 dout dout_batch dout_row dcgf dcgf_batch dtilt dtilt_batch dtilt_row
-                 dlog_weight dmean dcovariance dvalue_mean dcross work work_bytes""".split()
-    ]
-
-
-def load_library(path):
-    library = ctypes.CDLL(path)
-    library.sattn_build_info.restype = ctypes.c_char_p
-    library.sattn_isa_name.restype = ctypes.c_char_p
-    return library
+    return sattn
 
 
 def checked(function, *arguments):

@@ -10,7 +10,7 @@ import os
 import numpy as np
 import torch
 from mixture_forms import FORMS, numpy_einsum
-from measure import SUFFIX, Mixture, checked, interleave, load_library, pointer, write
+from measure import SUFFIX, checked, interleave, load_binding, pointer, write
 
 SHAPES = [(4096, 64, 64), (1024, 512, 128), (65536, 8, 16), (4096, 16, 4)]
 KINDS = {"zero": 0, "diag": 1, "full": 2}
@@ -30,14 +30,14 @@ def blas():
 
 
 class Problem:
-    def __init__(self, library, kind, shape, dtype):
+    def __init__(self, sattn, kind, shape, dtype):
         queries, c, d = shape
         draw = torch.Generator().manual_seed(1)
 
         def uniform(*size):
             return torch.rand(*size, generator=draw, dtype=dtype) - 0.5
 
-        self.kind, self.library, self.suffix = kind, library, SUFFIX[torch.finfo(dtype).bits]
+        self.kind, self.library, self.suffix = kind, sattn.library, SUFFIX[torch.finfo(dtype).bits]
         s = {"full": uniform(c, d, d) / (5 * d), "diag": uniform(c, d) / 5, "zero": None}[kind]
         if kind == "full":
             s = (s + s.transpose(1, 2)) / 2 + torch.eye(d, dtype=dtype) / 2
@@ -49,10 +49,10 @@ class Problem:
             queries, 2, dtype=dtype
         )
         self.gradients = [None if x is None else torch.zeros_like(x) for x in self.inputs]
-        self.describe(queries, c, d)
+        self.describe(sattn.MixtureDescriptor(), queries, c, d)
 
-    def describe(self, queries, c, d):
-        p = self.p = Mixture()
+    def describe(self, p, queries, c, d):
+        self.p = p
         checked(
             self.library.sattn_mixture_init,
             ctypes.byref(p),
@@ -143,7 +143,8 @@ def main():
     parser.add_argument("--types", nargs="*", default=["float32"])
     options = parser.parse_args()
     torch.set_num_threads(1)
-    library = load_library(options.library)
+    sattn = load_binding(options.library)
+    library = sattn.library
     ours = "sattn-" + library.sattn_isa_name(library.sattn_isa()).decode()
     results = []
     for dtype in options.types:
@@ -151,7 +152,7 @@ def main():
             for shape in SHAPES:
                 if options.compile:
                     torch.compiler.reset()
-                problem = Problem(library, kind, shape, getattr(torch, dtype))
+                problem = Problem(sattn, kind, shape, getattr(torch, dtype))
                 results += compare(problem, shape, ours, options.compile, options.repetitions)
     kernels = torch.__config__.show().split("CPU capability usage: ")[1].split("\n")[0]
     chosen = {

@@ -14,11 +14,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-_library = ctypes.CDLL(os.environ.get("SATTN_LIBRARY", "libsattn.so.0"))
-_library.sattn_status_string.restype = ctypes.c_char_p
-_library.sattn_version_string.restype = ctypes.c_char_p
-_library.sattn_build_info.restype = ctypes.c_char_p
-_library.sattn_isa_name.restype = ctypes.c_char_p
+library = ctypes.CDLL(os.environ.get("SATTN_LIBRARY", "libsattn.so.0"))
+library.sattn_status_string.restype = ctypes.c_char_p
+library.sattn_version_string.restype = ctypes.c_char_p
+library.sattn_build_info.restype = ctypes.c_char_p
+library.sattn_isa_name.restype = ctypes.c_char_p
 _I64, _I32, _F64, _PTR = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
 
 ZERO, DIAG, FULL = 0, 1, 2
@@ -26,7 +26,7 @@ ZERO, DIAG, FULL = 0, 1, 2
 
 class SattnError(ValueError):
     def __init__(self, status):
-        super().__init__(_library.sattn_status_string(_I32(status)).decode())
+        super().__init__(library.sattn_status_string(_I32(status)).decode())
         self.status = status
 
 
@@ -36,7 +36,7 @@ def _check(status):
 
 
 def _typed(name, dtype):
-    return getattr(_library, name + {"float32": "_f32", "float64": "_f64"}[np.dtype(dtype).name])
+    return getattr(library, name + {"float32": "_f32", "float64": "_f64"}[np.dtype(dtype).name])
 
 
 def _pointer(array):
@@ -44,15 +44,15 @@ def _pointer(array):
 
 
 def version():
-    return _library.sattn_version_string().decode()
+    return library.sattn_version_string().decode()
 
 
 def build_info():
-    return _library.sattn_build_info().decode()
+    return library.sattn_build_info().decode()
 
 
 def isa():
-    return _library.sattn_isa_name(_I32(_library.sattn_isa())).decode()
+    return library.sattn_isa_name(_I32(library.sattn_isa())).decode()
 
 
 def exp(x, threads=0):
@@ -86,7 +86,7 @@ def _fields(text):
             for name in names.split()]
 
 
-class _MixtureCall(ctypes.Structure):
+class MixtureDescriptor(ctypes.Structure):
     """struct sattn_mixture of sattn/mixture.h"""
     _fields_ = _fields(
         "i:size batch queries components width value_width;j:covariance_kind flags threads reserved;"
@@ -96,6 +96,12 @@ class _MixtureCall(ctypes.Structure):
         "p:weight;i:weight_batch weight_row;p:dout;i:dout_batch dout_row;p:dcgf;i:dcgf_batch;"
         "p:dtilt;i:dtilt_batch dtilt_row;p:dlog_weight dmean dcovariance dvalue_mean dcross work;"
         "i:work_bytes")
+
+
+def _shaped(name, array, shape):
+    """Pointers carry no shape: one that does not fit would be read past its end."""
+    if array.shape[-len(shape):] != shape or array.ndim > len(shape) + 1:
+        raise ValueError(f"{name} has shape {array.shape}, not {shape} with at most a batch before it")
 
 
 class Mixture:
@@ -110,21 +116,42 @@ class Mixture:
             name: None if a is None else np.ascontiguousarray(a, np.asarray(mean).dtype)
             for name, a in (("log_weight", log_weight), ("mean", mean), ("covariance", covariance),
                             ("value_mean", value_mean), ("cross", cross))}
-        self.dtype = self.parameters["mean"].dtype
-        plain = {"log_weight": 1, "mean": 2, "value_mean": 2, "cross": 3}
-        c, d = self.parameters["mean"].shape[-2:]
+        given = {n: a for n, a in self.parameters.items() if a is not None}
+        self.dtype = given["mean"].dtype
+        if given["mean"].ndim < 2:
+            raise ValueError(f"mean has shape {given['mean'].shape}, not [C, D]")
+        c, d = given["mean"].shape[-2:]
+        e = given["value_mean"].shape[-1] if "value_mean" in given else 0
+        if cross is not None and value_mean is None:
+            raise ValueError("cross needs value_mean")
         s = self.parameters["covariance"]
-        self.kind = ZERO if s is None else FULL if s.shape[-3:] == (c, d, d) else DIAG
-        plain["covariance"] = {ZERO: 0, DIAG: 2, FULL: 3}[self.kind]
-        self.batched = {n: a is not None and a.ndim > plain[n] for n, a in self.parameters.items()}
+        self.kind = ZERO if s is None else self._kind(s, c, d)
+        shapes = {"log_weight": (c,), "mean": (c, d), "value_mean": (c, e), "cross": (c, e, d),
+                  "covariance": (c, d, d) if self.kind == FULL else (c, d)}
+        for name, a in given.items():
+            _shaped(name, a, shapes[name])
+        self.batched = {n: n in given and given[n].ndim > len(shape) for n, shape in shapes.items()}
+        batches = {given[n].shape[0] for n in given if self.batched[n]}
+        if len(batches) > 1:
+            raise ValueError(f"parameters have batches of {sorted(batches)}")
+        self.batch = batches.pop() if batches else None
+
+    @staticmethod
+    def _kind(covariance, c, d):
+        """[B, C, D] with B = C and C = D looks like [C, D, D]: it is taken as full."""
+        return FULL if covariance.ndim == 4 or covariance.shape == (c, d, d) else DIAG
 
     def _call(self, tilt, threads):
-        p = _MixtureCall()
+        p = MixtureDescriptor()
         c, d = self.parameters["mean"].shape[-2:]
+        if tilt.ndim not in (2, 3) or tilt.shape[-1] != d:
+            raise ValueError(f"tilt has shape {tilt.shape}, not [.., M, {d}]")
+        if self.batch is not None and (tilt.ndim < 3 or tilt.shape[0] != self.batch):
+            raise ValueError(f"tilt has shape {tilt.shape}, not [{self.batch}, M, {d}]")
         value = self.parameters["value_mean"]
         e = 0 if value is None else value.shape[-1]
         batch, queries = (1,) * (3 - tilt.ndim) + tilt.shape[:-1]
-        _check(_library.sattn_mixture_init(
+        _check(library.sattn_mixture_init(
             ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(batch), _I64(queries), _I64(c), _I64(d),
             _I64(e), _I32(self.kind)))
         p.tilt, p.threads = _pointer(tilt), threads
@@ -150,9 +177,13 @@ class Mixture:
     def backward(self, tilt, result, dout=None, dcgf=None, threads=0):
         """Gradients of <dout, out> + <dcgf, cgf> by name: "tilt", "log_weight", "mean", ..."""
         tilt = np.ascontiguousarray(tilt, self.dtype)
-        p, _, _ = self._call(tilt, threads)
+        p, shape, e = self._call(tilt, threads)
         given = dict(out=result.out, stats=result.stats, dout=dout, dcgf=dcgf)
         given = {n: None if a is None else np.ascontiguousarray(a, self.dtype) for n, a in given.items()}
+        shapes = dict(out=shape + (e,), stats=shape + (2,), dout=shape + (e,), dcgf=shape)
+        for name, a in given.items():
+            if a is not None and a.shape != shapes[name]:
+                raise ValueError(f"{name} has shape {a.shape}, not {shapes[name]}")
         gradient = {"tilt": np.empty_like(tilt)}
         gradient.update((n, np.empty_like(a)) for n, a in self.parameters.items() if a is not None)
         for name, a in given.items():
@@ -166,7 +197,7 @@ class Mixture:
 _PROGRESS = ctypes.CFUNCTYPE(_I32, _PTR, _I64, _F64)
 
 
-class _FitCall(ctypes.Structure):
+class FitDescriptor(ctypes.Structure):
     """struct sattn_fit of sattn/fit.h"""
     _fields_ = _fields(
         "i:size tokens components width;j:covariance_kind flags threads reserved;"
@@ -180,8 +211,10 @@ def fit(token, components, kind=FULL, progress=None, **options):
     Options: lloyd_iterations, em_iterations, tolerance, floor, seed, threads. `progress(iteration,
     log_likelihood)` may return True to stop, which raises SattnError."""
     token = np.ascontiguousarray(token)
-    (n, d), p = token.shape, _FitCall()
-    _check(_library.sattn_fit_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(n), _I64(components),
+    if token.ndim != 2:
+        raise ValueError(f"token has shape {token.shape}, not [N, D]")
+    (n, d), p = token.shape, FitDescriptor()
+    _check(library.sattn_fit_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(n), _I64(components),
                                    _I64(d), _I32(kind)))
     for name, value in options.items():
         setattr(p, name, value)

@@ -72,15 +72,16 @@ typedef struct sattn_mixture {
     const void *dcgf; /* [B][M] */
     int64_t dcgf_batch;
 
-    /* Outputs of backward; any may be NULL. Parameter gradients have their parameter's strides.
+    /* Outputs of backward; any may be NULL. Parameter gradients have their parameter's strides;
+     * those of parameters that the kind or E = 0 does without are not touched.
      * dcovariance of kind FULL is symmetric (so must be what it is added to): entry ij holds half
      * of the derivative with respect to the pair S_ij = S_ji when i != j. */
     void *dtilt; /* [B][M][D] */
     int64_t dtilt_batch, dtilt_row;
     void *dlog_weight, *dmean, *dcovariance, *dvalue_mean, *dcross;
 
-    /* Workspace: at least sattn_mixture_workspace bytes at a multiple of 64, or NULL and the
-     * library allocates and frees it within the call. */
+    /* Workspace: at least sattn_mixture_workspace bytes at a multiple of 64 that share nothing with
+     * an array, or NULL and the library allocates and frees it within the call. */
     void *work;
     int64_t work_bytes;
 } sattn_mixture;

@@ -166,6 +166,31 @@ Test(mixture_bad, overlap)
     }
 }
 
+/* A workspace too small, misaligned, or sharing bytes with an array; one that fits is enough. */
+Test(mixture_bad, workspace)
+{
+    int64_t bytes = 0;
+    problem x = legal();
+    at("workspace");
+    check(FN(sattn_mixture_workspace)(&x.p, &bytes) == SATTN_OK && bytes > 0);
+    char *work = sattn_alloc(bytes + 64);
+    x.p.work = work, x.p.work_bytes = 64;
+    check_refused(&x, SATTN_EWORKSPACE, SATTN_EWORKSPACE);
+    x.p.work = work + 8, x.p.work_bytes = bytes;
+    check_refused(&x, SATTN_EWORKSPACE, SATTN_EWORKSPACE);
+    x.p.work = work;
+    x.p.tilt = work + bytes - 64;
+    check_refused(&x, SATTN_EALIAS, SATTN_EALIAS);
+    x.p.tilt = x.a[TILT].data;
+    x.p.out = work;
+    check_refused(&x, SATTN_EALIAS, SATTN_EALIAS);
+    x.p.out = x.a[OUT].data;
+    check(FN(sattn_mixture_forward)(&x.p) == SATTN_OK);
+    check(FN(sattn_mixture_backward)(&x.p) == SATTN_OK);
+    sattn_free(work);
+    release_guarded();
+}
+
 /* A caller compiled with a later header: what this version does not know must be zero. */
 Test(mixture_bad, later_descriptor)
 {

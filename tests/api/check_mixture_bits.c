@@ -86,6 +86,28 @@ Test(mixture_bits, rows_and_threads)
     }
 }
 
+/* The host's rounding mode changes no bit, on any thread, and stays. */
+EACH_ROW(mixture_bits, roundings)
+{
+    static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    sattn_isa_set(*isa);
+    for (int32_t kind = 0; kind < 3; kind++) {
+        const shape s = variant(2, kind);
+        problem want = solved(&s), got = make_problem(&s);
+        got.p.threads = 3;
+        for (int m = 0; m < 3; m++) {
+            fesetround(modes[m]);
+            solve(&got);
+            const int after = fegetround();
+            fesetround(FE_TONEAREST);
+            at("kind %d, mode %d", (int)kind, m);
+            check(after == modes[m]);
+            check_same_arrays(&got, &want, OUT, ARRAYS);
+        }
+        release_guarded();
+    }
+}
+
 /* Query q of batch entry b on its own: decode gives the bits of prefill. */
 static void check_alone(problem *x, int64_t b, int64_t q)
 {

@@ -233,18 +233,12 @@ EACH_ROW(exp, memory)
         }
 }
 
-/* NEON's comparisons flag NaN, and clang chooses among x86's those that do. */
+/* NEON's comparisons flag NaN. */
 static int flags_nan(int32_t isa)
 {
-#ifdef __clang__
-    (void)isa;
-    return 1;
-#else
     return isa == SATTN_ISA_NEON;
-#endif
 }
 
-/* Finite, masked and NaN data leave no exception but inexact and underflow. */
 EACH_ROW(exp, exceptions)
 {
     static real x[MANY], y[MANY];

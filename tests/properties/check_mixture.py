@@ -5,7 +5,6 @@ covariance, joint blocks or not, batches, shared mixtures, strided rows; forward
 
 SATTN_LIBRARY names the library. Exit status 77 = skipped: no NumPy."""
 import ctypes
-import os
 import pathlib
 import sys
 
@@ -15,28 +14,13 @@ except ImportError:
     print("skipped: this Python has no NumPy")
     sys.exit(77)
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "oracle"))
+here = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(here.parent / "oracle"), str(here.parent.parent / "ffi" / "python")]
 import mixture as oracle  # noqa: E402
+from sattn import MixtureDescriptor, library as sattn  # noqa: E402
 
 KINDS = ["zero", "diag", "full"]
-I64, I32, POINTER = ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p
-
-
-class Mixture(ctypes.Structure):
-    """sattn_mixture of include/sattn/mixture.h"""
-    _fields_ = (
-        [(n, I64) for n in "size batch queries components width value_width".split()]
-        + [(n, I32) for n in "covariance_kind flags threads reserved".split()]
-        + [("tilt", POINTER), ("tilt_batch", I64), ("tilt_row", I64)]
-        + [(n + end, t) for n in "log_weight mean covariance value_mean cross".split()
-           for end, t in [("", POINTER), ("_batch", I64)]]
-        + [("out", POINTER), ("out_batch", I64), ("out_row", I64), ("stats", POINTER), ("stats_batch", I64)]
-        + [("cgf", POINTER), ("cgf_batch", I64)]
-        + [("weight", POINTER), ("weight_batch", I64), ("weight_row", I64)]
-        + [("dout", POINTER), ("dout_batch", I64), ("dout_row", I64), ("dcgf", POINTER), ("dcgf_batch", I64)]
-        + [("dtilt", POINTER), ("dtilt_batch", I64), ("dtilt_row", I64)]
-        + [(n, POINTER) for n in "dlog_weight dmean dcovariance dvalue_mean dcross".split()]
-        + [("work", POINTER), ("work_bytes", I64)])
+I64, I32 = ctypes.c_int64, ctypes.c_int32
 
 
 ROWS = {"tilt", "out", "weight", "dout", "dtilt"}
@@ -80,7 +64,7 @@ class Problem:
         return self.rng.uniform(-1, 1, wide).astype(self.real)[..., : shape[-1]]
 
     def descriptor(self, library):
-        p = Mixture()
+        p = MixtureDescriptor()
         status = library.sattn_mixture_init(ctypes.byref(p), I64(ctypes.sizeof(p)), *map(I64, self.shape[:5]),
                                             I32(self.shape[5]))
         assert status == 0, status
@@ -138,10 +122,9 @@ def check(library, seed, suffix, real, tolerance):
 
 
 def main():
-    library = ctypes.CDLL(os.environ["SATTN_LIBRARY"])
     # Sums have up to 80 x 180 terms; errors of their roundings hardly ever add up in one direction.
     for suffix, real, tolerance in (("f64", np.float64, 1e-13), ("f32", np.float32, 1e-5)):
-        worst = max(check(library, seed, suffix, real, tolerance) for seed in range(200))
+        worst = max(check(sattn, seed, suffix, real, tolerance) for seed in range(200))
         print(f"{suffix}: 200 problems, worst error {worst:.3g} of the largest element")
 
 

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Python binding: the README's example, batches, joint blocks, gradients by differences, fitting,
+and errors instead of reads past an array. SATTN_LIBRARY names the library; 77 = skipped: no NumPy."""
+import pathlib
+import sys
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: this Python has no NumPy")
+    sys.exit(77)
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "ffi" / "python"))
+import sattn  # noqa: E402
+
+
+def raises(error, call):
+    try:
+        call()
+    except error as e:
+        return e
+    raise AssertionError(f"no {error.__name__}")
+
+
+def elementary():
+    x = np.linspace(-5, 5, 24).reshape(2, 3, 4)
+    assert np.allclose(sattn.exp(x), np.exp(x), rtol=1e-15)
+    y = sattn.softmax(x.astype(np.float32))
+    assert y.dtype == np.float32 and y.shape == x.shape and np.allclose(y.sum(-1), 1, atol=1e-6)
+    z = sattn.normal(1, 2, 3, 1000)
+    assert np.array_equal(z[10:20], sattn.normal(1, 2, 13, 10)) and abs(z.mean()) < 0.2
+
+
+def example():
+    mixture = sattn.Mixture([-0.7, -0.7], np.array([[3., 0.], [0., 3.]]), np.ones((2, 2)))
+    u = np.array([[0.5, 0.2]])
+    r = mixture.forward(u)
+    g = mixture.backward(u, r, dout=np.array([[1., 0.]]))
+    readme = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text()
+    said = f"`out {r.out[0, 0]:.6f} {r.out[0, 1]:.6f}`, `cgf {r.cgf[0]:.6f}` and `dmean {g['mean'][0, 0]:.6f}`"
+    assert said in readme, said
+
+
+def gradients():
+    rng = np.random.default_rng(1)
+    b, m, c, d, e = 2, 5, 3, 4, 2
+    a = rng.normal(size=(c, d, d))
+    given = dict(log_weight=rng.normal(size=(b, c)), mean=rng.normal(size=(c, d)),
+                 covariance=a @ a.transpose(0, 2, 1), value_mean=rng.normal(size=(b, c, e)),
+                 cross=rng.normal(size=(c, e, d)))
+    u, dout, dcgf = rng.normal(size=(b, m, d)) / 2, rng.normal(size=(b, m, e)), rng.normal(size=(b, m))
+
+    def loss(**changed):
+        r = sattn.Mixture(**{**given, **changed}).forward(u)
+        return (r.out * dout).sum() + (r.cgf * dcgf).sum()
+
+    mixture = sattn.Mixture(**given)
+    r = mixture.forward(u, weights=True)
+    assert np.allclose(r.weight.sum(-1), 1) and r.out.shape == (b, m, e)
+    g = mixture.backward(u, r, dout=dout, dcgf=dcgf)
+    for name, x in given.items():
+        step = rng.normal(size=x.shape)
+        if name == "covariance":
+            step = step + step.transpose(0, 2, 1)
+        h = 1e-6
+        slope = (loss(**{name: x + h * step}) - loss(**{name: x - h * step})) / (2 * h)
+        assert abs(slope - (g[name] * step).sum()) < 1e-6 * max(1, abs(slope)), name
+
+
+def fitting():
+    rng = np.random.default_rng(2)
+    x = np.concatenate([rng.normal(size=(200, 2)) - 4, rng.normal(size=(100, 2)) + 4])
+    seen = []
+    mixture = sattn.fit(x, 2, seed=1, progress=lambda i, value: seen.append(value))
+    weights = np.sort(np.exp(mixture.parameters["log_weight"]))
+    assert np.allclose(weights, [1 / 3, 2 / 3], atol=0.02) and seen and len(mixture.label) == 300
+    stopped = raises(sattn.SattnError, lambda: sattn.fit(x, 2, progress=lambda i, value: True))
+    assert stopped.status == -10 and "cancel" in str(stopped)
+    raises(ValueError, lambda: sattn.fit(x[0], 2))
+
+
+def shapes():
+    mean, u = np.zeros((3, 4)), np.zeros((5, 4))
+    for bad in (dict(log_weight=np.zeros(2)), dict(covariance=np.zeros((3, 3))),
+                dict(covariance=np.zeros((2, 4, 4))), dict(value_mean=np.zeros((2, 2))),
+                dict(cross=np.zeros((3, 2, 4))), dict(log_weight=np.zeros((2, 3)), mean=np.zeros((3, 3, 4)))):
+        raises(ValueError, lambda: sattn.Mixture(**{**dict(log_weight=np.zeros(3), mean=mean), **bad}))
+    mixture = sattn.Mixture(np.zeros(3), mean)
+    r = mixture.forward(u)
+    raises(ValueError, lambda: mixture.forward(np.zeros((5, 3))))
+    raises(ValueError, lambda: mixture.forward(np.zeros(4)))
+    raises(ValueError, lambda: mixture.backward(u, r, dout=np.zeros((5, 3))))
+    raises(ValueError, lambda: mixture.backward(u[:4], r))
+    raises(ValueError, lambda: sattn.Mixture(np.zeros((2, 3)), mean).forward(u))
+    raises(sattn.SattnError, lambda: sattn.Mixture(np.array([0, np.nan, 0]), mean).forward(u))
+
+
+for check in (elementary, example, gradients, fitting, shapes):
+    check()
+    print(check.__name__, "holds")
