@@ -20,11 +20,11 @@ static inline int sattn_grow(int64_t *product, int64_t factor)
     return 1;
 }
 
-/* A strided array as its caller describes it: `count[i]` elements `stride[i]` apart, outermost
- * first. Unused dimensions have count 1. */
+/* A strided array as its caller describes it: `count[i]` elements `stride[i]` apart. Unused
+ * dimensions have count 1, or 0 for the last one: a view of three dimensions leaves it out. */
 typedef struct sattn_view {
     const void *data;
-    int64_t count[3], stride[3];
+    int64_t count[4], stride[4];
 } sattn_view;
 
 /* SATTN_OK, SATTN_ENULL (data missing while no count is 0) or SATTN_ESIZE (the extent overflows).
@@ -36,6 +36,10 @@ int32_t sattn_check_input(const sattn_view *view);
 int32_t sattn_check_output(const sattn_view *view);
 
 /* 1 if the byte ranges that the two views span have a byte in common. */
+int sattn_spans_meet(const sattn_view *a, int64_t a_bytes, const sattn_view *b, int64_t b_bytes);
+
+/* As sattn_spans_meet for equal types, unless the views have equal
+ * strides and are interleaved without an element in common. */
 int sattn_overlap(const sattn_view *a, const sattn_view *b, int64_t element_bytes);
 
 /* A descriptor handed over by its caller: copies min(known, caller's size) bytes to `out` and

@@ -4,6 +4,7 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,20 @@ static void run(sattn_par_body body, void *context, int64_t task, int32_t thread
     body(context, task, thread);
     if (mode != FE_TONEAREST)
         fesetround(mode);
+}
+
+/* The other task is at work: soon done, or its thread waits for a processor. */
+void sattn_par_wait(const int64_t *counter, int64_t value)
+{
+    enum { SPINS = 1000 };
+    for (int i = 0; __atomic_load_n(counter, __ATOMIC_ACQUIRE) < value; i++)
+        if (i > SPINS)
+            sched_yield();
+}
+
+void sattn_par_post(int64_t *counter, int64_t value)
+{
+    __atomic_store_n(counter, value, __ATOMIC_RELEASE);
 }
 
 static void run_all(int64_t tasks, sattn_par_body body, void *context)
@@ -159,7 +174,7 @@ void sattn_par_for(int64_t tasks, int32_t threads, sattn_par_body body, void *co
         run_all(tasks, body, context);
         return;
     }
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads) schedule(monotonic : dynamic)
     for (int64_t task = 0; task < tasks; task++)
         run(body, context, task, omp_get_thread_num());
 }

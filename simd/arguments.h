@@ -103,6 +103,71 @@ typedef struct SATTN_TYPED(sattn_outer) {
     R *z; /* [queries][width] */
 } SATTN_TYPED(sattn_outer);
 
+/* widen: y [rows][cols] = x of a storage type (SATTN_STORAGE_...), whose elements are `row` and
+ *   `col` elements apart.
+ * flags: y [rows][cols] = 1 where the byte is not 0, else 0.
+ * all_finite: 1 if no element is infinite or NaN; adjacent columns. */
+
+/* attention_scores: the scores of `count` adjacent keys for a tile of queries, by the formula of
+ * sattn/attention.h; a key that is not live for a lane has -inf there. NULL = no such term. */
+typedef struct SATTN_TYPED(sattn_scores) {
+    int64_t first, count, lanes, width; /* first: of these keys among those of the window */
+    const R *key;
+    int64_t key_row, key_col;
+    const R *query; /* tile [D] */
+    R scale, cap;   /* cap 0 = none */
+    const R *bias;  /* tile [count] */
+    const R *slope, *place; /* [SATTN_TILE]: slope, and the query's place in the window */
+    const R *low, *high;    /* [SATTN_TILE]: keys low <= j < high of the window are live */
+    const R *live;          /* tile [count]: 0 = masked */
+    R *raw, *rate; /* tiles [count]: key . query, and cap' (only with a cap); what backward needs */
+    R *score;      /* tile [count] */
+} SATTN_TYPED(sattn_scores);
+
+/* attention_weigh: raises the maximum of a partial result [E + 2][SATTN_TILE] (see above) to that
+ * of the scores, rescales it, p = exp(score - largest), and adds p to its sum; width = E.
+ *
+ * attention_values: state += sum_k p_k value_k. With `careful`, values that are not finite do not
+ * reach lanes whose score is -inf; otherwise p is 0 there, which does for finite values. */
+typedef struct SATTN_TYPED(sattn_values) {
+    int64_t count, lanes, width; /* E */
+    const R *value;
+    int64_t value_row, value_col;
+    const R *score, *p; /* tiles [count] */
+    int32_t careful;
+    R *state; /* tile [E] */
+} SATTN_TYPED(sattn_values);
+
+/* attention_pull: from scores to the factors of the gradients, for a run of keys:
+ *   w = exp(score - largest - log_sum),  e = w (dout . value + offset),  0 where the score is -inf;
+ *   g = scale rate e;  sum += rate raw e   (rate NULL = 1; raw NULL: no sum) */
+typedef struct SATTN_TYPED(sattn_attention_pull) {
+    int64_t count, lanes, width; /* E */
+    const R *value;
+    int64_t value_row, value_col;
+    const R *dout;                              /* tile [E] */
+    const R *largest, *log_sum, *offset;        /* [SATTN_TILE] */
+    const R *score, *raw, *rate;                /* tiles [count] */
+    R scale;
+    R *w, *e, *g; /* tiles [count] */
+    R *sum;       /* [SATTN_TILE] */
+} SATTN_TYPED(sattn_attention_pull);
+
+/* attention_outer: c += a' b (transposed = 0: c[k] += sum_q a[k][q] b[q], rows of keys) or
+ * c[q] += sum_k a[k][q] b[k] (transposed = 1, rows of queries). With `score`, pairs whose score is
+ * -inf are left out, whatever b holds. */
+typedef struct SATTN_TYPED(sattn_attention_outer) {
+    int64_t count, lanes, width;
+    int32_t transposed;
+    const R *a, *score; /* tiles [count] */
+    const R *b;
+    int64_t b_row;
+    R *c;
+    int64_t c_row;
+} SATTN_TYPED(sattn_attention_outer);
+
+/* attention_sink: dsink[q] = exp(sink - largest - log_sum) offset; all [SATTN_TILE]. */
+
 #define KERNEL(type, name, arguments) type(*name) arguments;
 struct SATTN_TYPED(sattn_kernels) {
 #include "kernels.def"

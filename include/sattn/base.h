@@ -64,6 +64,15 @@ SATTN_API int32_t sattn_set_num_threads(int32_t threads);
 /* The count a large call would use now with threads = 0. Changes nothing. */
 SATTN_API int32_t sattn_get_num_threads(void);
 
+/* Flags that several operations share */
+#define SATTN_ACCUMULATE 1 /* backward adds to the gradients instead of overwriting them */
+
+/* How an array of numbers is stored where a descriptor has a choice; arithmetic is in the type of
+ * the function. */
+#define SATTN_STORAGE_OWN 0  /* float for _f32, double for _f64 */
+#define SATTN_STORAGE_BF16 1 /* uint16_t, the upper half of a float */
+#define SATTN_STORAGE_F16 2  /* uint16_t, IEEE binary16 */
+
 /* Memory for workspaces and arrays, aligned to 64 bytes; NULL if it cannot be had or bytes < 0.
  * Any memory of the caller's serves as well. sattn_free(NULL) does nothing. */
 SATTN_API void *sattn_alloc(int64_t bytes);

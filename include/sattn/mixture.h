@@ -23,9 +23,6 @@ extern "C" {
 #define SATTN_COVARIANCE_DIAG 1 /* [D] variances */
 #define SATTN_COVARIANCE_FULL 2 /* [D][D], symmetric */
 
-/* Flags */
-#define SATTN_ACCUMULATE 1 /* backward adds to the gradients, dtilt too, instead of overwriting */
-
 /* One problem: shapes, options and pointers to arrays of float (for _f32) or double (for _f64).
  * Fill it with sattn_mixture_init, set the pointers that you have, change strides if your arrays
  * are not packed.

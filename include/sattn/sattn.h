@@ -5,6 +5,7 @@
 /* libsattn: softmax attention on the CPU, exact, reproducible, and its infinite-prompt limit on
  * Gaussian mixtures. This header includes the rest. */
 
+#include "attention.h"
 #include "base.h"
 #include "exp.h"
 #include "fit.h"

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attention_tile.h"
+
+#include <stddef.h>
+
+typedef FN(sattn_attention_call) call;
+typedef FN(sattn_attention_scratch) scratch;
+typedef FN(sattn_tile) tile;
+typedef FN(sattn_key_window) key_window;
+typedef FN(sattn_key_rows) key_rows;
+
+enum { TILE = SATTN_TILE, WINDOW = SATTN_WINDOW };
+
+#define NOTHING (-(real)__builtin_inf())
+
+int32_t FN(sattn_attention_begin)(call *k, const sattn_attention *p,
+                                  const sattn_attention_plan *plan)
+{
+    const int64_t bytes = plan->elements * (int64_t)sizeof(real);
+    *k = (call){p, plan, p->work, NULL};
+    if (p->work) {
+        const int fits = p->work_bytes >= bytes && (uintptr_t)p->work % 64 == 0;
+        return fits ? SATTN_OK : SATTN_EWORKSPACE;
+    }
+    k->work = k->owned = sattn_alloc(bytes);
+    return k->work ? SATTN_OK : SATTN_ENOMEM;
+}
+
+static real *take(real **from, int64_t elements)
+{
+    real *place = *from;
+    *from += elements;
+    return place;
+}
+
+scratch FN(sattn_attention_scratch_of)(const call *k, int32_t thread)
+{
+    const int64_t d = k->p->width, e = k->p->value_width;
+    real *at = k->work + k->plan->scratch + thread * k->plan->scratch_size;
+    scratch s;
+    s.rows = take(&at, TILE * (d + e + WINDOW));
+    s.key = take(&at, WINDOW * d);
+    s.value = take(&at, WINDOW * e);
+    s.query = take(&at, TILE * d);
+    s.score = take(&at, WINDOW * TILE);
+    s.bias = take(&at, WINDOW * TILE);
+    s.live = take(&at, WINDOW * TILE);
+    s.low = take(&at, TILE);
+    s.high = take(&at, TILE);
+    s.slope = take(&at, TILE);
+    s.place = take(&at, TILE);
+    s.rest = at;
+    return s;
+}
+
+/* Lanes q .. of a tile that belong to one head: how many; their head and first query */
+static int64_t run_of(const tile *t, int64_t q, int64_t *head, int64_t *query)
+{
+    const int64_t row = t->first + q, left = t->lanes - q;
+    *query = row % t->of.queries;
+    *head = t->of.key_head * t->of.group + row / t->of.queries;
+    return t->of.queries - *query < left ? t->of.queries - *query : left;
+}
+
+/* Where batch entry, head and query of an array begin; packed sequences share the batch. */
+static int64_t place_of(const call *k, const tile *t, const sattn_input *x, int64_t head,
+                        int64_t query)
+{
+    return (k->p->query_offset ? 0 : t->of.batch * x->batch) + head * x->head +
+           (t->of.first_query + query) * x->row;
+}
+
+void FN(sattn_tile_get)(const call *k, const tile *t, const sattn_input *x, int64_t cols,
+                        real *rows)
+{
+    int64_t head, query, run;
+    for (int64_t q = 0; q < t->lanes; q += run) {
+        run = run_of(t, q, &head, &query);
+        const real *from = (const real *)x->data + place_of(k, t, x, head, query);
+        kernels()->widen(SATTN_STORAGE_OWN, run, cols, from, x->row, x->col, rows + q * cols);
+    }
+}
+
+void FN(sattn_tile_put)(const call *k, const tile *t, const real *rows, int64_t cols,
+                        const sattn_output *x)
+{
+    const sattn_input as_input = {x->data, x->batch, x->head, x->row, x->col};
+    int64_t head, query, run;
+    for (int64_t q = 0; q < t->lanes; q += run) {
+        run = run_of(t, q, &head, &query);
+        real *to = (real *)x->data + place_of(k, t, &as_input, head, query);
+        for (int64_t i = 0; i < run; i++)
+            for (int64_t j = 0; j < cols; j++)
+                to[i * x->row + j * x->col] = rows[(q + i) * cols + j];
+    }
+}
+
+void FN(sattn_tile_heads)(const tile *t, const sattn_input *x, real *lanes)
+{
+    int64_t head, query, run;
+    for (int64_t q = 0; q < TILE; q++)
+        lanes[q] = 0;
+    for (int64_t q = 0; q < t->lanes; q += run) {
+        run = run_of(t, q, &head, &query);
+        for (int64_t i = 0; i < run; i++)
+            lanes[q + i] = ((const real *)x->data)[t->of.batch * x->batch + head * x->head];
+    }
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Keys low .. high - 1 that the query in a lane sees by its place; returns the place. A window of
+ * more than all keys and queries is none. */
+static int64_t sight(const call *k, const tile *t, int64_t lane, int64_t *low, int64_t *high)
+{
+    const int64_t n = t->of.keys, all = n + t->of.queries;
+    const int64_t place = (t->first + lane) % t->of.queries + t->of.shift;
+    const int64_t left = k->p->left, right = k->p->right;
+    *low = left < 0 || left > all ? 0 : clamp(place - left, 0, n);
+    *high = right < 0 || right > all ? n : clamp(place + right + 1, 0, n);
+    return place;
+}
+
+tile FN(sattn_tile_of)(const call *k, int64_t segment, int64_t index, const scratch *s)
+{
+    tile t = {.of = sattn_segment_of(k->p, segment), .first = index * TILE};
+    const int64_t left = t.of.group * t.of.queries - t.first;
+    t.lanes = clamp(left, 0, TILE);
+    t.low = t.of.keys;
+    for (int64_t q = 0; q < t.lanes; q++) {
+        int64_t low, high;
+        sight(k, &t, q, &low, &high);
+        if (low >= high)
+            continue;
+        t.low = low < t.low ? low : t.low;
+        t.high = high > t.high ? high : t.high;
+    }
+    FN(sattn_tile_get)(k, &t, &k->p->q, k->p->width, s->rows);
+    kernels()->pack(t.lanes, k->p->width, s->rows, k->p->width, s->query);
+    return t;
+}
+
+/* Which keys of the window the queries see by their places; returns whether any, and sets `masked`
+ * where a lane does not see all of them. */
+static int sights(const call *k, const tile *t, const scratch *s, key_window *w)
+{
+    const int64_t n = w->count;
+    int64_t first = n, end = 0;
+    for (int64_t q = 0; q < TILE; q++) {
+        int64_t low = 0, high = n;
+        if (q < t->lanes) {
+            s->place[q] = (real)(sight(k, t, q, &low, &high) - w->first);
+            low = clamp(low - w->first, 0, n);
+            high = clamp(high - w->first, 0, n);
+            w->masked |= low > 0 || high < n;
+            first = low < high && low < first ? low : first;
+            end = low < high && high > end ? high : end;
+        }
+        s->low[q] = (real)low;
+        s->high[q] = (real)high;
+    }
+    for (int64_t j = 0; j < n; j++)
+        w->seen[j] = j >= first && j < end;
+    w->scores.low = w->masked ? s->low : NULL;
+    w->scores.high = w->masked ? s->high : NULL;
+    return first < end;
+}
+
+/* An array [B][H][M][N] of numbers or bytes as a tile, keys in rows; a key that is masked for all
+ * lanes is no longer seen. */
+static void pair_tile(const tile *t, const scratch *s, key_window *w, const sattn_input *x,
+                      int bytes, real *to)
+{
+    int64_t head, query, run;
+    unsigned char live[WINDOW] = {0};
+    for (int64_t q = 0; q < t->lanes; q += run) {
+        run = run_of(t, q, &head, &query);
+        const int64_t at = t->of.batch * x->batch + head * x->head + query * x->row;
+        const int64_t place = at + w->first * x->col;
+        real *rows = s->rows + q * w->count;
+        if (bytes)
+            kernels()->flags(run, w->count, (const uint8_t *)x->data + place, x->row, x->col, rows);
+        else
+            kernels()->widen(SATTN_STORAGE_OWN, run, w->count, (const real *)x->data + place,
+                             x->row, x->col, rows);
+    }
+    for (int64_t q = 0; q < t->lanes; q++)
+        for (int64_t j = 0; j < w->count; j++) {
+            const real pair = s->rows[q * w->count + j];
+            live[j] |= bytes ? pair != 0 : pair != NOTHING;
+        }
+    for (int64_t j = 0; j < w->count; j++)
+        w->seen[j] &= live[j];
+    kernels()->pack(t->lanes, w->count, s->rows, w->count, to);
+    w->masked = 1;
+}
+
+int FN(sattn_window_of)(const call *k, const tile *t, const scratch *s, int64_t first,
+                        int64_t count, key_window *w)
+{
+    const sattn_attention *p = k->p;
+    *w = (key_window){.first = first, .count = count};
+    w->scores = (struct FN(sattn_scores)){.lanes = t->lanes,
+                                          .width = p->width,
+                                          .query = s->query,
+                                          .scale = (real)p->scale,
+                                          .cap = (real)p->softcap,
+                                          .score = s->score};
+    if (!sights(k, t, s, w))
+        return 0;
+    if (p->bias.data) {
+        pair_tile(t, s, w, &p->bias, 0, s->bias);
+        w->scores.bias = s->bias;
+    }
+    if (p->mask.data) {
+        pair_tile(t, s, w, &p->mask, 1, s->live);
+        w->scores.live = s->live;
+    }
+    if (p->slope.data) {
+        FN(sattn_tile_heads)(t, &p->slope, s->slope);
+        w->scores.slope = s->slope;
+        w->scores.place = s->place;
+    }
+    int any = 0;
+    for (int64_t j = 0; j < count; j++) {
+        any |= w->seen[j];
+        for (int64_t q = 0; !w->seen[j] && q < TILE; q++)
+            s->score[j * TILE + q] = NOTHING;
+    }
+    return any;
+}
+
+int64_t FN(sattn_window_run)(const key_window *w, int64_t *from)
+{
+    while (*from < w->count && !w->seen[*from])
+        ++*from;
+    int64_t end = *from;
+    while (end < w->count && w->seen[end])
+        end++;
+    return end - *from;
+}
+
+key_rows FN(sattn_window_rows)(const call *k, const tile *t, const key_window *w,
+                               const sattn_input *x, int64_t width, int64_t from, int64_t run,
+                               int adjacent, real *copy)
+{
+    const sattn_attention *p = k->p;
+    const int64_t key = w->first + from;
+    int64_t at = t->of.key_head * x->head;
+    if (p->page_size > 0) /* a window lies within one page */
+        at += p->page[t->of.batch * p->page_batch + key / p->page_size] * x->batch +
+              key % p->page_size * x->row;
+    else
+        at += (p->key_offset ? 0 : t->of.batch * x->batch) + (t->of.first_key + key) * x->row;
+    if (p->storage == SATTN_STORAGE_OWN && (!adjacent || x->col == 1))
+        return (key_rows){(const real *)x->data + at, x->row, x->col};
+    const int64_t bytes = p->storage == SATTN_STORAGE_OWN ? (int64_t)sizeof(real) : 2;
+    kernels()->widen(p->storage, run, width, (const char *)x->data + at * bytes, x->row, x->col,
+                     copy);
+    return (key_rows){copy, width, 1};
+}
+
+void FN(sattn_window_scores)(const key_window *w, key_rows keys, int64_t from, int64_t run,
+                             real *raw, real *rate)
+{
+    struct FN(sattn_scores) s = w->scores;
+    s.first = from;
+    s.count = run;
+    s.key = keys.data;
+    s.key_row = keys.row;
+    s.key_col = keys.col;
+    s.bias = s.bias ? s.bias + from * TILE : NULL;
+    s.live = s.live ? s.live + from * TILE : NULL;
+    s.raw = raw ? raw + from * TILE : NULL;
+    s.rate = rate ? rate + from * TILE : NULL;
+    s.score += from * TILE;
+    kernels()->attention_scores(&s);
+}

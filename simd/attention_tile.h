@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SATTN_ATTENTION_TILE_H
+#define SATTN_ATTENTION_TILE_H
+
+/* Softmax attention of a tile: lanes are queries, rows are keys; sums over keys run in their order,
+ * lane by lane, so that a query's bits depend neither on the vector's width nor on its neighbours.
+ *
+ * Weights below exp(-EXP_PLAIN) of the largest are 0: e^-87 in float, e^-708 in double. */
+
+#include "elementary.h"
+
+/* Lanes that are computed: whole vectors. */
+static inline int64_t vector_lanes(int64_t lanes)
+{
+    return (lanes + VL - 1) / VL * VL;
+}
+
+/* Lanes whose score is not -inf, as masked keys have it; NaN counts as live. */
+static inline M live_lanes(V score)
+{
+    return v_nle(score, v_set(-R_INF));
+}
+
+/* exp(x) of x <= 0, or NaN */
+static inline V v_weight(V x)
+{
+    return v_exp_plain(v_nle(x, v_set(-EXP_PLAIN)), x);
+}
+
+/* score - largest, where a row without a live key has -inf for both */
+static inline V reference(V largest)
+{
+    return v_select(v_lt(v_set(-R_INF), largest), largest, v_set(0));
+}
+
+/* c = A b + start, tile to tile: A is rows x inner; start NULL = 0 */
+static inline void tile_product(int64_t rows, int64_t inner, int64_t lanes, const R *a,
+                                int64_t a_row, int64_t a_col, const R *b, const R *start, R *c)
+{
+    const struct T(sattn_gemm) g = {.m = rows,
+                                    .n = vector_lanes(lanes),
+                                    .k = inner,
+                                    .a = a,
+                                    .a_row = a_row,
+                                    .a_col = a_col,
+                                    .b = b,
+                                    .b_row = SATTN_TILE,
+                                    .c = c,
+                                    .c_row = SATTN_TILE,
+                                    .start = start,
+                                    .s_row = SATTN_TILE,
+                                    .s_col = 1};
+    K(gemm)(&g);
+}
+
+#endif
