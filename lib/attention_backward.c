@@ -186,7 +186,10 @@ static void pull_run(const call *k, const tile *t, const scratch *s, const place
     const int64_t d = p->width, e = p->value_width, at = from * TILE;
     const key_rows keys = FN(sattn_window_rows)(k, t, w, &p->k, d, from, run, 1, s->key);
     const key_rows values = FN(sattn_window_rows)(k, t, w, &p->v, e, from, run, 1, s->value);
-    real *raw = p->dscale ? b->raw : NULL, *rate = p->softcap > 0 ? b->rate : NULL;
+    real *raw = !p->dscale        ? NULL
+                : w->scores.plain ? s->score
+                                  : b->raw,
+         *rate = p->softcap > 0 ? b->rate : NULL;
     FN(sattn_window_scores)(w, keys, from, run, raw, rate);
     kernels()->attention_pull(&(struct FN(sattn_attention_pull)){
         .count = run,
@@ -202,6 +205,7 @@ static void pull_run(const call *k, const tile *t, const scratch *s, const place
         .score = s->score + at,
         .raw = raw ? raw + at : NULL,
         .rate = rate ? rate + at : NULL,
+        .factor = w->factor,
         .scale = (real)p->scale,
         .w = b->w + at,
         .e = b->e + at,

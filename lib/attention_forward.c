@@ -47,7 +47,8 @@ static void join(const call *k, const tile *t, const scratch *s, const key_windo
         const key_rows keys = FN(sattn_window_rows)(k, t, w, &k->p->k, d, j, run, 0, s->key);
         FN(sattn_window_scores)(w, keys, j, run, NULL, NULL);
     }
-    kernels()->attention_weigh(w->count, t->lanes, e, s->score, p, state);
+    kernels()->attention_weigh(
+        &(struct FN(sattn_weigh)){w->count, t->lanes, e, w->factor, s->score, p, state});
     for (int64_t j = 0; (run = FN(sattn_window_run)(w, &j)) > 0; j += run) {
         const key_rows values =
             FN(sattn_window_rows)(k, t, w, &k->p->v, e, j, run, w->masked, s->value);
@@ -96,7 +97,8 @@ static void finish(const call *k, const tile *t, const scratch *s, const places 
     real stats[2 * TILE], lse[TILE];
     if (p->sink.data) {
         FN(sattn_tile_heads)(t, &p->sink, f->sink);
-        kernels()->attention_weigh(1, t->lanes, e, f->sink, f->p, state);
+        kernels()->attention_weigh(
+            &(struct FN(sattn_weigh)){1, t->lanes, e, 1, f->sink, f->p, state});
     }
     kernels()->mixture_finish(&(struct FN(sattn_finish)){.lanes = t->lanes,
                                                          .value_width = e,

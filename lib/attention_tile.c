@@ -2,6 +2,7 @@
 #include "attention_tile.h"
 
 #include <stddef.h>
+#include <string.h>
 
 typedef FN(sattn_attention_call) call;
 typedef FN(sattn_attention_scratch) scratch;
@@ -112,61 +113,55 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Keys low .. high - 1 that the query in a lane sees by its place; returns the place. A window of
- * more than all keys and queries is none. */
-static int64_t sight(const call *k, const tile *t, int64_t lane, int64_t *low, int64_t *high)
+/* What each query sees by its place. A window of more than all keys and queries is none. */
+static void look(const call *k, tile *t)
 {
     const int64_t n = t->of.keys, all = n + t->of.queries;
-    const int64_t place = (t->first + lane) % t->of.queries + t->of.shift;
     const int64_t left = k->p->left, right = k->p->right;
-    *low = left < 0 || left > all ? 0 : clamp(place - left, 0, n);
-    *high = right < 0 || right > all ? n : clamp(place + right + 1, 0, n);
-    return place;
+    t->low = t->all_high = n;
+    for (int64_t q = 0; q < t->lanes; q++) {
+        const int64_t place = (t->first + q) % t->of.queries + t->of.shift;
+        const int64_t from = left < 0 || left > all ? 0 : clamp(place - left, 0, n);
+        const int64_t to = right < 0 || right > all ? n : clamp(place + right + 1, 0, n);
+        t->place[q] = place;
+        t->from[q] = from;
+        t->to[q] = to;
+        t->all_low = from > t->all_low ? from : t->all_low;
+        t->all_high = to < t->all_high ? to : t->all_high;
+        t->low = from < to && from < t->low ? from : t->low;
+        t->high = from < to && to > t->high ? to : t->high;
+    }
 }
 
 tile FN(sattn_tile_of)(const call *k, int64_t segment, int64_t index, const scratch *s)
 {
     tile t = {.of = sattn_segment_of(k->p, segment), .first = index * TILE};
-    const int64_t left = t.of.group * t.of.queries - t.first;
-    t.lanes = clamp(left, 0, TILE);
-    t.low = t.of.keys;
-    for (int64_t q = 0; q < t.lanes; q++) {
-        int64_t low, high;
-        sight(k, &t, q, &low, &high);
-        if (low >= high)
-            continue;
-        t.low = low < t.low ? low : t.low;
-        t.high = high > t.high ? high : t.high;
-    }
+    t.lanes = clamp(t.of.group * t.of.queries - t.first, 0, TILE);
+    look(k, &t);
     FN(sattn_tile_get)(k, &t, &k->p->q, k->p->width, s->rows);
     kernels()->pack(t.lanes, k->p->width, s->rows, k->p->width, s->query);
+    if (k->p->slope.data)
+        FN(sattn_tile_heads)(&t, &k->p->slope, s->slope);
     return t;
 }
 
-/* Which keys of the window the queries see by their places; returns whether any, and sets `masked`
- * where a lane does not see all of them. */
-static int sights(const call *k, const tile *t, const scratch *s, key_window *w)
+/* Which keys of the window the queries see by their places */
+static void see(const tile *t, const scratch *s, key_window *w)
 {
-    const int64_t n = w->count;
-    int64_t first = n, end = 0;
-    for (int64_t q = 0; q < TILE; q++) {
-        int64_t low = 0, high = n;
-        if (q < t->lanes) {
-            s->place[q] = (real)(sight(k, t, q, &low, &high) - w->first);
-            low = clamp(low - w->first, 0, n);
-            high = clamp(high - w->first, 0, n);
-            w->masked |= low > 0 || high < n;
-            first = low < high && low < first ? low : first;
-            end = low < high && high > end ? high : end;
-        }
-        s->low[q] = (real)low;
-        s->high[q] = (real)high;
+    const int64_t n = w->count, low = t->low - w->first, high = t->high - w->first;
+    w->masked = w->first < t->all_low || w->first + n > t->all_high;
+    if (!w->masked) {
+        memset(w->seen, 1, (size_t)n);
+        return;
     }
     for (int64_t j = 0; j < n; j++)
-        w->seen[j] = j >= first && j < end;
-    w->scores.low = w->masked ? s->low : NULL;
-    w->scores.high = w->masked ? s->high : NULL;
-    return first < end;
+        w->seen[j] = j >= low && j < high;
+    for (int64_t q = 0; q < TILE; q++) {
+        s->low[q] = (real)(q < t->lanes ? clamp(t->from[q] - w->first, 0, n) : 0);
+        s->high[q] = (real)(q < t->lanes ? clamp(t->to[q] - w->first, 0, n) : n);
+    }
+    w->scores.low = s->low;
+    w->scores.high = s->high;
 }
 
 /* An array [B][H][M][N] of numbers or bytes as a tile, keys in rows; a key that is masked for all
@@ -202,15 +197,17 @@ int FN(sattn_window_of)(const call *k, const tile *t, const scratch *s, int64_t 
                         int64_t count, key_window *w)
 {
     const sattn_attention *p = k->p;
-    *w = (key_window){.first = first, .count = count};
+    w->first = first;
+    w->count = count;
     w->scores = (struct FN(sattn_scores)){.lanes = t->lanes,
                                           .width = p->width,
                                           .query = s->query,
                                           .scale = (real)p->scale,
                                           .cap = (real)p->softcap,
                                           .score = s->score};
-    if (!sights(k, t, s, w))
+    if (first >= t->high || first + count <= t->low)
         return 0;
+    see(t, s, w);
     if (p->bias.data) {
         pair_tile(t, s, w, &p->bias, 0, s->bias);
         w->scores.bias = s->bias;
@@ -220,21 +217,27 @@ int FN(sattn_window_of)(const call *k, const tile *t, const scratch *s, int64_t 
         w->scores.live = s->live;
     }
     if (p->slope.data) {
-        FN(sattn_tile_heads)(t, &p->slope, s->slope);
+        for (int64_t q = 0; q < TILE; q++)
+            s->place[q] = (real)(q < t->lanes ? t->place[q] - first : 0);
         w->scores.slope = s->slope;
         w->scores.place = s->place;
     }
-    int any = 0;
-    for (int64_t j = 0; j < count; j++) {
-        any |= w->seen[j];
+    w->scores.plain = !w->masked && !p->slope.data && !(p->softcap > 0) && p->scale >= 0;
+    w->factor = w->scores.plain ? (real)p->scale : 1;
+    int64_t seen = 0;
+    for (int64_t j = 0; w->masked && j < count; j++) {
+        seen += w->seen[j];
         for (int64_t q = 0; !w->seen[j] && q < TILE; q++)
             s->score[j * TILE + q] = NOTHING;
     }
-    return any;
+    w->whole = !w->masked || seen == count;
+    return w->whole || seen > 0;
 }
 
 int64_t FN(sattn_window_run)(const key_window *w, int64_t *from)
 {
+    if (w->whole)
+        return w->count - *from;
     while (*from < w->count && !w->seen[*from])
         ++*from;
     int64_t end = *from;

@@ -24,18 +24,22 @@ typedef struct {
     real *rest;
 } FN(sattn_attention_scratch);
 
-/* Queries first .. first + lanes - 1 of a segment, counted head after head; every key that one of
- * them sees is in low .. high - 1. */
+/* Queries first .. first + lanes - 1 of a segment, counted head after head. By their places they see
+ * keys from[q] .. to[q] - 1; each key that one of them sees is in low .. high - 1, and all see those
+ * in all_low .. all_high - 1. */
 typedef struct {
     sattn_segment of;
-    int64_t first, lanes, low, high;
+    int64_t first, lanes, low, high, all_low, all_high;
+    int64_t place[SATTN_TILE], from[SATTN_TILE], to[SATTN_TILE];
 } FN(sattn_tile);
 
 /* Keys first .. first + count - 1 of a segment as they meet a tile. `seen` tells which of them any
- * query may see; `masked`: some pair of the others is not live. */
+ * query may see, `whole` that all are; `masked`: some pair of those is not live. The scores are still
+ * to be multiplied by `factor`. */
 typedef struct {
     int64_t first, count;
-    int masked;
+    int masked, whole;
+    real factor;
     unsigned char seen[SATTN_WINDOW];
     struct FN(sattn_scores) scores;
 } FN(sattn_key_window);

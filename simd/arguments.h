@@ -115,6 +115,7 @@ typedef struct SATTN_TYPED(sattn_scores) {
     const R *key;
     int64_t key_row, key_col;
     const R *query; /* tile [D] */
+    int32_t plain;  /* 1: score = key . query, which the reader scales; nothing else is asked for */
     R scale, cap;   /* cap 0 = none */
     const R *bias;  /* tile [count] */
     const R *slope, *place; /* [SATTN_TILE]: slope, and the query's place in the window */
@@ -125,9 +126,17 @@ typedef struct SATTN_TYPED(sattn_scores) {
 } SATTN_TYPED(sattn_scores);
 
 /* attention_weigh: raises the maximum of a partial result [E + 2][SATTN_TILE] (see above) to that
- * of the scores, rescales it, p = exp(score - largest), and adds p to its sum; width = E.
- *
- * attention_values: state += sum_k p_k value_k. With `careful`, values that are not finite do not
+ * of scale times the scores, scale >= 0, rescales it, p = exp(scale score - largest), and adds p to
+ * its sum. */
+typedef struct SATTN_TYPED(sattn_weigh) {
+    int64_t count, lanes, width; /* E */
+    R scale;
+    const R *score; /* tile [count] */
+    R *p;           /* tile [count] */
+    R *state;
+} SATTN_TYPED(sattn_weigh);
+
+/* attention_values: state += sum_k p_k value_k. With `careful`, values that are not finite do not
  * reach lanes whose score is -inf; otherwise p is 0 there, which does for finite values. */
 typedef struct SATTN_TYPED(sattn_values) {
     int64_t count, lanes, width; /* E */
@@ -139,8 +148,8 @@ typedef struct SATTN_TYPED(sattn_values) {
 } SATTN_TYPED(sattn_values);
 
 /* attention_pull: from scores to the factors of the gradients, for a run of keys:
- *   w = exp(score - largest - log_sum),  e = w (dout . value + offset),  0 where the score is -inf;
- *   g = scale rate e;  sum += rate raw e   (rate NULL = 1; raw NULL: no sum) */
+ *   w = exp(factor score - largest - log_sum),  e = w (dout . value + offset), 0 where the score is
+ *   -inf;  g = scale rate e;  sum += rate raw e   (rate NULL = 1; raw NULL: no sum) */
 typedef struct SATTN_TYPED(sattn_attention_pull) {
     int64_t count, lanes, width; /* E */
     const R *value;
@@ -148,7 +157,7 @@ typedef struct SATTN_TYPED(sattn_attention_pull) {
     const R *dout;                              /* tile [E] */
     const R *largest, *log_sum, *offset;        /* [SATTN_TILE] */
     const R *score, *raw, *rate;                /* tiles [count] */
-    R scale;
+    R factor, scale;
     R *w, *e, *g; /* tiles [count] */
     R *sum;       /* [SATTN_TILE] */
 } SATTN_TYPED(sattn_attention_pull);

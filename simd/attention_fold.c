@@ -9,31 +9,34 @@
 #include "attention_tile.h"
 
 /* The lanes at q: maximum, weights and sum. Returns r. */
-static inline V weigh(int64_t count, const R *score, R *p, R *largest, R *sum)
+static inline V weigh(int64_t count, V scale, const R *score, R *p, R *largest, R *sum)
 {
     enum { CHAINS = 4 };
     V top[CHAINS], total = v_set(0);
-    const V before = v_load(largest);
     for (int c = 0; c < CHAINS; c++)
-        top[c] = before;
+        top[c] = v_set(-R_INF);
     int64_t k = 0;
     for (; k + CHAINS <= count; k += CHAINS)
         for (int c = 0; c < CHAINS; c++)
             top[c] = v_max(v_load(score + (k + c) * SATTN_TILE), top[c]);
     for (; k < count; k++)
         top[0] = v_max(v_load(score + k * SATTN_TILE), top[0]);
-    const V next = v_max(v_max(top[0], top[1]), v_max(top[2], top[3])), shift = reference(next);
+    const V most = v_max(v_max(top[0], top[1]), v_max(top[2], top[3]));
+    const V before = v_load(largest), next = v_max(before, v_mul(most, scale));
+    const V shift = reference(next);
     for (k = 0; k + CHAINS <= count; k += CHAINS) {
         V x[CHAINS];
         for (int c = 0; c < CHAINS; c++)
-            x[c] = v_weight(v_sub(v_load(score + (k + c) * SATTN_TILE), shift));
+            x[c] = v_mul(v_load(score + (k + c) * SATTN_TILE), scale);
+        for (int c = 0; c < CHAINS; c++)
+            x[c] = v_weight(v_sub(x[c], shift));
         for (int c = 0; c < CHAINS; c++) {
             v_store(p + (k + c) * SATTN_TILE, x[c]);
             total = v_add(total, x[c]);
         }
     }
     for (; k < count; k++) {
-        const V x = v_weight(v_sub(v_load(score + k * SATTN_TILE), shift));
+        const V x = v_weight(v_sub(v_mul(v_load(score + k * SATTN_TILE), scale), shift));
         v_store(p + k * SATTN_TILE, x);
         total = v_add(total, x);
     }
@@ -43,15 +46,15 @@ static inline V weigh(int64_t count, const R *score, R *p, R *largest, R *sum)
     return r;
 }
 
-void K(attention_weigh)(int64_t count, int64_t lanes, int64_t width, const R *score, R *p, R *state)
+void K(attention_weigh)(const struct T(sattn_weigh) * w)
 {
-    R *largest = state + width * SATTN_TILE, *sum = largest + SATTN_TILE;
-    for (int64_t q = 0; q < vector_lanes(lanes); q += VL) {
-        const V r = weigh(count, score + q, p + q, largest + q, sum + q);
+    R *largest = w->state + w->width * SATTN_TILE, *sum = largest + SATTN_TILE;
+    for (int64_t q = 0; q < vector_lanes(w->lanes); q += VL) {
+        const V r = weigh(w->count, v_set(w->scale), w->score + q, w->p + q, largest + q, sum + q);
         if (v_top(v_keep(v_lt(r, v_set(1)), v_set(1))) == 0)
             continue;
-        for (int64_t x = q; x < width * SATTN_TILE; x += SATTN_TILE)
-            v_store(state + x, v_mul(v_load(state + x), r));
+        for (int64_t x = q; x < w->width * SATTN_TILE; x += SATTN_TILE)
+            v_store(w->state + x, v_mul(v_load(w->state + x), r));
     }
 }
 

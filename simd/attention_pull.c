@@ -8,7 +8,7 @@ typedef struct T(sattn_attention_outer) outer;
 
 void K(attention_pull)(const pull *p)
 {
-    const V scale = v_set(p->scale);
+    const V scale = v_set(p->scale), factor = v_set(p->factor);
     tile_product(p->count, p->width, p->lanes, p->value, p->value_row, p->value_col, p->dout, NULL,
                  p->e);
     for (int64_t q = 0; q < vector_lanes(p->lanes); q += VL) {
@@ -17,7 +17,7 @@ void K(attention_pull)(const pull *p)
         V sum = v_load(p->sum + q);
         for (int64_t at = q; at < p->count * SATTN_TILE; at += SATTN_TILE) {
             const V score = v_load(p->score + at);
-            const V w = v_weight(v_sub(v_sub(score, largest), log_sum));
+            const V w = v_weight(v_sub(v_sub(v_mul(score, factor), largest), log_sum));
             const V e = v_keep(live_lanes(score), v_mul(w, v_add(v_load(p->e + at), offset)));
             const V inner = p->rate ? v_mul(v_load(p->rate + at), e) : e;
             v_store(p->w + at, w);

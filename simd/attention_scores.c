@@ -65,25 +65,13 @@ static inline V finish(const scores *s, int64_t k, int64_t q, V raw)
     return v_select(v_lt(key, term(s->high, q, v_set((R)(s->first + k + 1)))), x, nothing);
 }
 
-static int is_plain(const scores *s)
-{
-    return !(s->cap > 0) && !s->bias && !s->slope && !s->live && !s->low && !s->high && !s->raw;
-}
-
 void K(attention_scores)(const scores *s)
 {
     const int64_t n = vector_lanes(s->lanes);
-    const V scale = v_set(s->scale);
     tile_product(s->count, s->width, s->lanes, s->key, s->key_row, s->key_col, s->query, NULL,
                  s->score);
-    if (is_plain(s)) {
-        for (int64_t k = 0; k < s->count; k++)
-            for (int64_t q = 0; q < n; q += VL) {
-                R *score = s->score + k * SATTN_TILE + q;
-                v_store(score, v_mul(v_load(score), scale));
-            }
+    if (s->plain)
         return;
-    }
     for (int64_t k = 0; k < s->count; k++)
         for (int64_t q = 0; q < n; q += VL) {
             R *score = s->score + k * SATTN_TILE + q;
