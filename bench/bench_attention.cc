@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* attention-PASS/TYPE/VARIANT/HxMxNxD/threadsT/CANDIDATE, PASS forward or backward (alone), H heads,
- * M queries, N keys, width D = E. The items are flops: 4 H M N D forward, 10 H M N D backward, of
- * the pairs that are live. Variants: full; causal; mask (an array, 1 in 10 pairs masked); bias;
- * grouped (4 heads to a key head); bf16 (keys and values). fma/TYPE/ISA is the machine's limit in
- * the same run; read/TYPE/SIZE reads as many bytes as the keys and values of a decode step have. */
+/* attention-PASS/TYPE/VARIANT/HxMxNxD/threadsT/CANDIDATE, PASS forward or backward (alone), H
+ * heads, M queries, N keys, width D = E. The items are flops: 4 H M N D forward, 10 H M N D
+ * backward, of the pairs that are live. Variants: full; causal; mask (an array, 1 in 10 pairs
+ * masked); bias; grouped (4 heads to a key head); bf16 (keys and values). fma/TYPE/ISA is the
+ * machine's limit in the same run; read/TYPE/SIZE reads as many bytes as the keys and values of a
+ * decode step have. */
 #include "common.h"
 #include "peers/rows.h"
 #ifdef SATTN_PEER_ONEDNN

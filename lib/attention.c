@@ -125,7 +125,7 @@ static sattn_view view(const void *data, const int64_t *stride, int64_t b, int64
     return v;
 }
 
-/* Packed sequences: one array of as many rows as the last offset says, the batch is not a dimension. */
+/* Packed sequences: one array of as many rows as the last offset says, without a batch. */
 static sattn_view rows_view(const void *data, const int64_t *stride, const sattn_attention *p,
                             const int64_t *offset, int64_t h, int64_t rows, int64_t cols)
 {

@@ -13,8 +13,8 @@ enum {
     SATTN_ATTEND_SHAPE = 2 /* no pointer is looked at */
 };
 
-/* Keys whose partial results are merged in order (forward), and keys that one task of backward takes
- * through all queries. Constants of the algorithm. */
+/* Keys whose partial results are merged in order (forward), and keys that one task of backward
+ * takes through all queries. Constants of the algorithm. */
 enum { SATTN_SPLIT = 2048, SATTN_STRIPE = 512 };
 
 /* Copies the caller's descriptor to *p and checks all of it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Backward: a task takes one stripe of keys through all tiles of queries of its segment, so that it
- * alone adds to the gradients of these keys. A tile's dq passes from stripe to stripe in their order:
- * a task waits until its predecessor has passed the tile. Tasks begin in their order, hence a
- * predecessor is at work or done, and no two ever wait for each other. */
-#include "attention_tile.h"
+ * alone adds to the gradients of these keys. A tile's dq passes from stripe to stripe in their
+ * order: a task waits until its predecessor has passed the tile. Tasks begin in their order, hence
+ * a predecessor is at work or done, and no two ever wait for each other. */
+#include "attention_sums.h"
 #include "par.h"
 
 #include <stddef.h>
@@ -13,6 +13,7 @@ typedef FN(sattn_attention_scratch) scratch;
 typedef FN(sattn_tile) tile;
 typedef FN(sattn_key_window) key_window;
 typedef FN(sattn_key_rows) key_rows;
+typedef FN(sattn_grad_rows) grad_rows;
 typedef struct FN(sattn_attention_outer) outer;
 
 enum { TILE = SATTN_TILE, WINDOW = SATTN_WINDOW };
@@ -118,31 +119,6 @@ static void prepare_tile(void *context, int64_t task, int32_t thread)
     }
 }
 
-/* Rows of a gradient of keys: in place if their columns are adjacent, else by way of `copy`. */
-typedef struct {
-    real *data, *at;
-    int64_t row, from_row, from_col;
-} grad_rows;
-
-static grad_rows grad_of(const call *k, const tile *t, const sattn_output *x, int64_t key,
-                         int64_t run, int64_t width, real *copy)
-{
-    const int64_t batch = k->p->key_offset ? 0 : t->of.batch * x->batch;
-    real *at =
-        (real *)x->data + batch + t->of.key_head * x->head + (t->of.first_key + key) * x->row;
-    if (x->col == 1)
-        return (grad_rows){at, at, x->row, x->row, 1};
-    kernels()->widen(SATTN_STORAGE_OWN, run, width, at, x->row, x->col, copy);
-    return (grad_rows){copy, at, width, x->row, x->col};
-}
-
-static void put_back(const grad_rows *g, int64_t run, int64_t width)
-{
-    for (int64_t i = 0; g->data != g->at && i < run; i++)
-        for (int64_t j = 0; j < width; j++)
-            g->at[i * g->from_row + j * g->from_col] = g->data[i * g->row + j];
-}
-
 /* dk += g q and dv += w dout of a run of keys */
 static void add_key_gradients(const call *k, const tile *t, const places *b, int64_t key,
                               int64_t from, int64_t run, const real *score)
@@ -150,32 +126,18 @@ static void add_key_gradients(const call *k, const tile *t, const places *b, int
     const int64_t d = k->p->width, e = k->p->value_width;
     outer o = {.count = run, .lanes = t->lanes, .score = score};
     if (k->p->dk.data) {
-        const grad_rows dk = grad_of(k, t, &k->p->dk, key, run, d, b->dk);
+        const grad_rows dk = FN(sattn_grad_rows_of)(k->p, t, &k->p->dk, key, run, d, b->dk);
         o.width = d, o.a = b->g + from * TILE, o.b = b->q_rows, o.b_row = d;
         o.c = dk.data, o.c_row = dk.row;
         kernels()->attention_outer(&o);
-        put_back(&dk, run, d);
+        FN(sattn_grad_rows_done)(&dk, run, d);
     }
     if (k->p->dv.data) {
-        const grad_rows dv = grad_of(k, t, &k->p->dv, key, run, e, b->dv);
+        const grad_rows dv = FN(sattn_grad_rows_of)(k->p, t, &k->p->dv, key, run, e, b->dv);
         o.width = e, o.a = b->w + from * TILE, o.b = b->dout_rows, o.b_row = e;
         o.c = dv.data, o.c_row = dv.row;
         kernels()->attention_outer(&o);
-        put_back(&dv, run, e);
-    }
-}
-
-/* dbias += e of a run of keys; strides of 0 add them up, in this order */
-static void add_bias_gradient(const call *k, const tile *t, int64_t key, int64_t run, const real *e)
-{
-    const sattn_output *x = &k->p->dbias;
-    for (int64_t q = 0; q < t->lanes; q++) {
-        const int64_t row = t->first + q;
-        const int64_t head = t->of.key_head * t->of.group + row / t->of.queries;
-        real *to = (real *)x->data + t->of.batch * x->batch + head * x->head +
-                   row % t->of.queries * x->row + key * x->col;
-        for (int64_t j = 0; j < run; j++)
-            to[j * x->col] += e[j * TILE + q];
+        FN(sattn_grad_rows_done)(&dv, run, e);
     }
 }
 
@@ -221,7 +183,7 @@ static void pull_run(const call *k, const tile *t, const scratch *s, const place
             &(outer){run, t->lanes, d, 1, b->g + at, score, keys.data, keys.row, b->dq_rows, d});
     add_key_gradients(k, t, b, w->first + from, from, run, score);
     if (p->dbias.data)
-        add_bias_gradient(k, t, w->first + from, run, b->e + at);
+        FN(sattn_add_bias_gradient)(k->p, t, w->first + from, run, b->e + at);
 }
 
 /* The keys of a stripe that a tile sees */
@@ -255,18 +217,6 @@ static void pull_tile(const call *k, const tile *t, const scratch *s, places *b,
         FN(sattn_tile_put)(k, t, b->dq_rows, d, x);
 }
 
-/* Gradients of the stripe's keys start from 0. */
-static void clear_keys(const call *k, const sattn_segment *g, const sattn_output *x, int64_t width,
-                       int64_t from)
-{
-    const int64_t end = from + SATTN_STRIPE < g->array_keys ? from + SATTN_STRIPE : g->array_keys;
-    const int64_t batch = k->p->key_offset ? 0 : g->batch * x->batch;
-    real *at = (real *)x->data + batch + g->key_head * x->head + g->first_key * x->row;
-    for (int64_t i = from; x->data && i < end; i++)
-        for (int64_t j = 0; j < width; j++)
-            at[i * x->row + j * x->col] = 0;
-}
-
 typedef struct {
     const call *k;
     int64_t first; /* segment */
@@ -283,8 +233,8 @@ static void pull_stripe(void *context, int64_t task, int32_t thread)
     int64_t *passed = (int64_t *)(k->work + k->plan->passed) + at;
     double *sum = (double *)(k->work + k->plan->sums) + at;
     if (!(k->p->flags & SATTN_ACCUMULATE)) {
-        clear_keys(k, &g, &k->p->dk, k->p->width, from);
-        clear_keys(k, &g, &k->p->dv, k->p->value_width, from);
+        FN(sattn_clear_keys)(k->p, &g, &k->p->dk, k->p->width, from);
+        FN(sattn_clear_keys)(k->p, &g, &k->p->dv, k->p->value_width, from);
     }
     *sum = 0;
     for (int64_t i = 0; i < k->plan->tiles; i++) {
@@ -303,48 +253,7 @@ static void pull_stripe(void *context, int64_t task, int32_t thread)
     }
 }
 
-/* dbias starts from 0; where a stride is 0 there is one element for all. */
-static void clear_bias(const sattn_attention *p)
-{
-    const sattn_output *x = &p->dbias;
-    for (int64_t b = 0; b < (x->batch ? p->batch : p->batch > 0); b++)
-        for (int64_t h = 0; h < (x->head ? p->heads : p->heads > 0); h++)
-            for (int64_t m = 0; m < (x->row ? p->queries : p->queries > 0); m++)
-                for (int64_t n = 0; n < (x->col ? p->keys : p->keys > 0); n++)
-                    ((real *)x->data)[b * x->batch + h * x->head + m * x->row + n * x->col] = 0;
-}
-
-/* Sums over queries, in double and in one order. A sink that repeats has one gradient for all. */
-static void add_sinks(const call *k)
-{
-    const sattn_attention *p = k->p;
-    const sattn_output *x = &p->dsink;
-    for (int64_t b = 0; !(p->flags & SATTN_ACCUMULATE) && b < p->batch; b++)
-        for (int64_t h = 0; h < p->heads; h++)
-            ((real *)x->data)[b * x->batch + h * x->head] = 0;
-    for (int64_t segment = 0; segment < k->plan->segments; segment++) {
-        const sattn_segment g = sattn_segment_of(p, segment);
-        const real *part = k->work + k->plan->sinks + segment * k->plan->tiles * TILE;
-        for (int64_t h = 0; h < g.group; h++) {
-            double sum = 0;
-            for (int64_t q = 0; q < g.queries; q++)
-                sum += (double)part[h * g.queries + q];
-            ((real *)x->data)[g.batch * x->batch + (g.key_head * g.group + h) * x->head] +=
-                (real)sum;
-        }
-    }
-}
-
-static void add_scale(const call *k)
-{
-    const double *sums = (const double *)(k->work + k->plan->sums);
-    double sum = k->p->flags & SATTN_ACCUMULATE ? (double)*(real *)k->p->dscale : 0;
-    for (int64_t i = 0; i < k->plan->segments * k->plan->stripes; i++)
-        sum += sums[i];
-    *(real *)k->p->dscale = (real)sum;
-}
-
-static void run(const call *k)
+static void run(call *k)
 {
     const sattn_attention *p = k->p;
     const sattn_attention_plan *plan = k->plan;
@@ -352,9 +261,9 @@ static void run(const call *k)
     int64_t *passed = (int64_t *)(k->work + plan->passed);
     for (int64_t i = 0; i < plan->segments * plan->stripes; i++)
         passed[i] = 0;
-    sattn_par_for(plan->segments * plan->tiles, plan->threads, prepare_tile, (void *)(uintptr_t)k);
+    sattn_par_for(plan->segments * plan->tiles, plan->threads, prepare_tile, k);
     if (x->data && !(p->flags & SATTN_ACCUMULATE))
-        clear_bias(p);
+        FN(sattn_clear_bias)(p);
     /* what several tasks add to is left to one after the other */
     const int over_segments =
         x->data && ((!x->batch && p->batch > 1) || (!x->head && p->heads > 1));
@@ -362,10 +271,7 @@ static void run(const call *k)
     const int64_t step = over_segments ? 1 : plan->segments;
     for (int64_t i = 0; i < plan->segments; i += step)
         sattn_par_for(step * plan->stripes, threads, pull_stripe, &(stripes){k, i});
-    if (p->dsink.data)
-        add_sinks(k);
-    if (p->dscale)
-        add_scale(k);
+    sattn_par_for(1, 1, FN(sattn_add_totals), k);
 }
 
 int32_t FN(sattn_attention_backward)(const sattn_attention *given)

@@ -24,9 +24,9 @@ typedef struct {
     real *rest;
 } FN(sattn_attention_scratch);
 
-/* Queries first .. first + lanes - 1 of a segment, counted head after head. By their places they see
- * keys from[q] .. to[q] - 1; each key that one of them sees is in low .. high - 1, and all see those
- * in all_low .. all_high - 1. */
+/* Queries first .. first + lanes - 1 of a segment, counted head after head. By their places they
+ * see keys from[q] .. to[q] - 1; each key that one of them sees is in low .. high - 1, and all see
+ * those in all_low .. all_high - 1. */
 typedef struct {
     sattn_segment of;
     int64_t first, lanes, low, high, all_low, all_high;
@@ -34,8 +34,8 @@ typedef struct {
 } FN(sattn_tile);
 
 /* Keys first .. first + count - 1 of a segment as they meet a tile. `seen` tells which of them any
- * query may see, `whole` that all are; `masked`: some pair of those is not live. The scores are still
- * to be multiplied by `factor`. */
+ * query may see, `whole` that all are; `masked`: some pair of those is not live. The scores are
+ * still to be multiplied by `factor`. */
 typedef struct {
     int64_t first, count;
     int masked, whole;
@@ -78,18 +78,20 @@ int FN(sattn_window_of)(const FN(sattn_attention_call) * call, const FN(sattn_ti
                         const FN(sattn_attention_scratch) * scratch, int64_t first, int64_t count,
                         FN(sattn_key_window) * window);
 
-/* The next run of keys in [*from, count) that may be seen, its start in *from: its length, 0 = none. */
+/* The length of the next run of keys in [*from, count) that may be seen, 0 = none; its start in
+ * *from. */
 int64_t FN(sattn_window_run)(const FN(sattn_key_window) * window, int64_t *from);
 
-/* Keys (x = k) or values (x = v) of a run. They are copied to `copy` if they are stored otherwise or,
- * with `adjacent`, if their columns are not adjacent. */
+/* Keys (x = k) or values (x = v) of a run. They are copied to `copy` if they are stored otherwise
+ * or, with `adjacent`, if their columns are not adjacent. */
 FN(sattn_key_rows)
 FN(sattn_window_rows)
 (const FN(sattn_attention_call) * call, const FN(sattn_tile) * tile,
  const FN(sattn_key_window) * window, const sattn_input *x, int64_t width, int64_t from,
  int64_t run, int adjacent, real *copy);
 
-/* Scores of a run into its rows of scratch->score; `raw` and `rate` are tiles of the window or NULL. */
+/* Scores of a run into its rows of scratch->score; `raw` and `rate` are tiles of the window or
+ * NULL. */
 void FN(sattn_window_scores)(const FN(sattn_key_window) * window, FN(sattn_key_rows) keys,
                              int64_t from, int64_t run, real *raw, real *rate);
 

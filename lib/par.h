@@ -18,8 +18,8 @@ int32_t sattn_par_check(int32_t threads);
 typedef void (*sattn_par_body)(void *context, int64_t task, int32_t thread);
 
 /* Calls body(context, task, thread) once for each task in 0 .. tasks-1, on at most `threads`
- * threads, numbered 0 .. threads-1, rounding to nearest. Tasks begin in their order, so that one may
- * wait for another of a lesser number. `threads` must come from sattn_par_threads. */
+ * threads, numbered 0 .. threads-1, rounding to nearest. Tasks begin in their order, so that one
+ * may wait for another of a lesser number. `threads` must come from sattn_par_threads. */
 void sattn_par_for(int64_t tasks, int32_t threads, sattn_par_body body, void *context);
 
 /* A task waits until another has posted `value` or more to the counter; what that one wrote before

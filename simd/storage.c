@@ -3,7 +3,11 @@
  * vectorise: every conversion is exact, so that rows cannot differ. */
 #include "vec.h"
 
-#include <float.h>
+#if SATTN_REAL == 32
+#define R_MOST 0x1.fffffep127f
+#else
+#define R_MOST 0x1.fffffffffffffp1023
+#endif
 
 static inline float of_bits(uint32_t bits)
 {
@@ -67,7 +71,7 @@ void K(flags)(int64_t rows, int64_t cols, const uint8_t *x, int64_t row, int64_t
 
 int32_t K(all_finite)(int64_t rows, int64_t cols, const R *x, int64_t row)
 {
-    const V most = v_set(SATTN_REAL == 32 ? (R)FLT_MAX : (R)DBL_MAX), zero = v_set(0);
+    const V most = v_set(R_MOST), zero = v_set(0);
     V found = zero;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j += VL) {

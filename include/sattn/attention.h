@@ -4,13 +4,13 @@
 
 /* Softmax attention over a finite prompt, exact, in memory O(M + N), forward and backward.
  *
- *   For query i of head h and key j of key head h / (H / Hk) (whole division), both of a batch entry:
+ *   For query i of head h and key j of key head h / (H / Hk), whole division, of one batch entry:
  *     r_ij = q_i . k_j
  *     s_ij = cap(scale r_ij) + bias_ij - slope |p_i - j|      cap(x) = softcap tanh(x / softcap)
  *     j is live for i if  j < key length,  p_i - left <= j <= p_i + right,  mask_ij is not 0  and
  *       bias_ij > -inf;  p_i = i (SATTN_TOP_LEFT) or i + N - M (SATTN_BOTTOM_RIGHT)
- *     m_i = max s_ij,  z_i = sum_j exp(s_ij - m_i) over the live keys and the sink,  lse = m + log z
- *     w_ij = exp(s_ij - m_i) / z_i,   out_i = sum_j w_ij v_j
+ *     m_i = max s_ij,  z_i = sum_j exp(s_ij - m_i) over the live keys and the sink
+ *     w_ij = exp(s_ij - m_i) / z_i,   out_i = sum_j w_ij v_j,   lse_i = m_i + log z_i
  *   The sink is one more logit that takes weight and has the value 0.
  *   Source: arXiv 1706.03762 (the operator), 2205.14135 (one pass over blocks of keys), 1805.02867
  *   (online softmax), 2309.17453 (sinks), 2108.12409 (slopes: ALiBi). Since: 0.2 */
@@ -59,8 +59,8 @@ typedef struct sattn_attention {
     const int64_t *query_offset; /* [B + 1] */
     const int64_t *key_offset;   /* [B + 1] */
 
-    /* A key cache in pages of page_size keys (a multiple of 64), 0 = none: key j of batch entry b is
-     * key j % page_size of page t = page[b page_batch + j / page_size], which begins t times the
+    /* A key cache in pages of page_size keys (a multiple of 64), 0 = none: key j of batch entry b
+     * is key j % page_size of page t = page[b page_batch + j / page_size], which begins t times the
      * stride `batch` of k (v) after its data. Forward only. */
     const int32_t *page;
     int64_t page_batch, page_size;
@@ -96,8 +96,8 @@ typedef struct sattn_attention {
 /* Fills *p with the packed strides of the shape ([B][H][M][D] and so on; a bias or mask [M][N] for
  * every head, sinks and slopes [H]), scale = 1 / sqrt(D), left = right = -1, all else 0 or NULL.
  * `size` is sizeof (sattn_attention).
- * Errors: SATTN_ENULL, SATTN_ESTRUCT (size), SATTN_ESIZE (a negative or overflowing shape, heads not
- *         a multiple of key_heads). */
+ * Errors: SATTN_ENULL, SATTN_ESTRUCT (size), SATTN_ESIZE (a negative or overflowing shape, or heads
+ *         not a multiple of key_heads). */
 SATTN_API int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch,
                                        int64_t heads, int64_t key_heads, int64_t queries,
                                        int64_t keys, int64_t width, int64_t value_width);
@@ -115,7 +115,7 @@ SATTN_API int32_t sattn_attention_workspace_f64(const sattn_attention *p, int64_
  *          range; SATTN_ESTRIDE elements of an output overlap; SATTN_EALIAS an output shares memory
  *          with an input or another output (by spans; interleaved outputs of equal strides are
  *          told apart); SATTN_EWORKSPACE; SATTN_ENOMEM.
- * Numbers: an error of s_ij is one of w_ij relative to it: |s| grows by D u sum |q||k| at worst, and
+ * Numbers: an error of s_ij is a relative one of w_ij, D u scale sum |q||k| + 2 u |s - m| at worst;
  *          weights below e^-87 (f64: e^-708) of the largest are 0; docs/accuracy.md. A key that is
  *          not live for any query is never read; one that is not live for this query never reaches
  *          it, whatever it holds. No live key: out = 0, stats {-inf, 0}, lse = -inf. NaN in live
