@@ -177,6 +177,21 @@ typedef struct SATTN_TYPED(sattn_attention_outer) {
 
 /* attention_sink: dsink[q] = exp(sink - largest - log_sum) offset; all [SATTN_TILE]. */
 
+/* merge_...: lanes are rows of results, arrays [SATTN_TILE]; largest and log_sum have one for each
+ *   part. totals: log of sum_p exp(largest + log_sum), in two parts. weights: w = exp(largest +
+ *   log_sum - totals), 0 if largest is -inf. pull: dlse = w (total - part), 0 if largest is -inf.
+ *
+ * add_scaled_rows: y[q][i] = w[q] x[q][i], or += with accumulate; rows whose w is 0 are not read.
+ * */
+typedef struct SATTN_TYPED(sattn_scaled_rows) {
+    int64_t rows, width;
+    const R *w, *x;
+    int64_t x_row;
+    R *y;
+    int64_t y_row;
+    int32_t accumulate;
+} SATTN_TYPED(sattn_scaled_rows);
+
 #define KERNEL(type, name, arguments) type(*name) arguments;
 struct SATTN_TYPED(sattn_kernels) {
 #include "kernels.def"
