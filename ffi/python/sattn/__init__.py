@@ -232,3 +232,6 @@ def fit(token, components, kind=FULL, progress=None, **options):
     mixture = Mixture(log_weight, mean, covariance)
     mixture.trace, mixture.label = trace[:done.value], label
     return mixture
+
+
+from sattn.attention import BOTTOM_RIGHT, TOP_LEFT, Attention, merge  # noqa: E402, F401
