@@ -192,6 +192,8 @@ typedef struct SATTN_TYPED(sattn_scaled_rows) {
     int32_t accumulate;
 } SATTN_TYPED(sattn_scaled_rows);
 
+/* feature: y = f(x) of a feature map SATTN_FEATURE_...; feature_pull: dy *= f'(x). */
+
 #define KERNEL(type, name, arguments) type(*name) arguments;
 struct SATTN_TYPED(sattn_kernels) {
 #include "kernels.def"

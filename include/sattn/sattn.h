@@ -10,6 +10,7 @@
 #include "exp.h"
 #include "fit.h"
 #include "isa.h"
+#include "linear.h"
 #include "merge.h"
 #include "mixture.h"
 #include "random.h"
