@@ -92,6 +92,17 @@ def merged():
     assert np.allclose(both.out, whole.out, rtol=0, atol=1e-14) and np.allclose(both.lse, whole.lse, atol=1e-13)
 
 
+def conversions():
+    q, k, v = problem()
+    want = sattn.Attention().forward(q, k, v)
+    lists = sattn.Attention().forward(q.tolist(), k.tolist(), v.tolist())
+    assert np.array_equal(lists.out, want.out)
+    live = np.random.default_rng(5).random((9, 70)) < 0.5
+    masked = [sattn.Attention().forward(q, k, v, mask=live.astype(t) * x).out
+              for t, x in ((bool, True), (np.int64, 256), (float, 0.5))]
+    assert all(np.array_equal(out, masked[0]) for out in masked) and not np.array_equal(masked[0], want.out)
+
+
 def refusals():
     q, k, v = problem()
     for call in (lambda: sattn.Attention().forward(q, k[:, :1].repeat(3, 1), v[:, :1].repeat(3, 1)),
@@ -107,6 +118,6 @@ def refusals():
         raise AssertionError("no error")
 
 
-for check in (agrees_with_numpy, views, gradients, sixteen_bits, merged, refusals):
+for check in (agrees_with_numpy, views, gradients, sixteen_bits, merged, conversions, refusals):
     check()
     print(check.__name__, "holds")

@@ -78,6 +78,8 @@ def fitting():
     stopped = raises(sattn.SattnError, lambda: sattn.fit(x, 2, progress=lambda i, value: True))
     assert stopped.status == -10 and "cancel" in str(stopped)
     raises(ValueError, lambda: sattn.fit(x[0], 2))
+    for option in ("sed", "tokens", "token_row"):  # neither ignored nor a size of another array
+        raises(TypeError, lambda: sattn.fit(x, 2, **{option: 1}))
 
 
 def shapes():
@@ -96,6 +98,16 @@ def shapes():
     raises(sattn.SattnError, lambda: sattn.Mixture(np.array([0, np.nan, 0]), mean).forward(u))
 
 
-for check in (elementary, example, gradients, fitting, shapes):
+def types():
+    x, mean = np.ones(3), np.ones((3, 4))
+    for bad in (">f8" if sys.byteorder == "little" else "<f8", np.int64, np.float16):
+        raises(TypeError, lambda: sattn.exp(x.astype(bad)))
+        raises(TypeError, lambda: sattn.softmax(x.astype(bad)))
+        raises(TypeError, lambda: sattn.fit(mean.astype(bad), 1))
+        raises(TypeError, lambda: sattn.Mixture(x, mean.astype(bad)).forward(mean))
+        raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
+
+
+for check in (elementary, example, gradients, fitting, shapes, types):
     check()
     print(check.__name__, "holds")

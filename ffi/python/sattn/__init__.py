@@ -36,7 +36,11 @@ def _check(status):
 
 
 def _typed(name, dtype):
-    return getattr(library, name + {"float32": "_f32", "float64": "_f64"}[np.dtype(dtype).name])
+    dtype = np.dtype(dtype)
+    suffix = {np.dtype(np.float32): "_f32", np.dtype(np.float64): "_f64"}.get(dtype)
+    if suffix is None:  # the other byte order too
+        raise TypeError(f"{name}: arrays of {dtype!r}, not of native float32 or float64")
+    return getattr(library, name + suffix)
 
 
 def _pointer(array):
@@ -206,6 +210,9 @@ class FitDescriptor(ctypes.Structure):
             ("progress", _PROGRESS), ("progress_context", _PTR)]
 
 
+_FIT_OPTIONS = "lloyd_iterations", "em_iterations", "tolerance", "floor", "seed", "threads"
+
+
 def fit(token, components, kind=FULL, progress=None, **options):
     """Fits a mixture of `components` Gaussians to token [N, D]: -> Mixture with `trace` and `label`.
     Options: lloyd_iterations, em_iterations, tolerance, floor, seed, threads. `progress(iteration,
@@ -217,6 +224,8 @@ def fit(token, components, kind=FULL, progress=None, **options):
     _check(library.sattn_fit_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(n), _I64(components),
                                    _I64(d), _I32(kind)))
     for name, value in options.items():
+        if name not in _FIT_OPTIONS:  # ctypes takes any name
+            raise TypeError(f"fit has no option {name}")
         setattr(p, name, value)
     shape = {ZERO: None, DIAG: (components, d), FULL: (components, d, d)}[kind]
     log_weight, mean = np.empty(components, token.dtype), np.empty((components, d), token.dtype)

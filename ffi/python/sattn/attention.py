@@ -66,8 +66,8 @@ class Attention:
         self.left, self.right = left, 0 if causal else right
 
     def _call(self, q, k, v, bias=None, mask=None, slope=None, sink=None, key_length=None):
-        p, keep = AttentionDescriptor(), []
-        q, k, v = (_four(np.asarray(x)) for x in (q, k, v))
+        p = AttentionDescriptor()
+        keep = q, k, v = [_four(np.asarray(x)) for x in (q, k, v)]  # what the pointers point to
         (b, h, m, d), (_, hk, n, _), e = q.shape, k.shape, v.shape[-1]
         _check(library.sattn_attention_init(ctypes.byref(p), _I64(ctypes.sizeof(p)),
                                             *map(_I64, (b, h, hk, m, n, d, e))))
@@ -85,7 +85,10 @@ class Attention:
                                       ("mask", mask, (b, h, m, n), np.uint8)):
             if x is not None:
                 x = np.asarray(x)
-                x = x.view(np.uint8) if x.dtype == bool else np.asarray(x, dtype)
+                if name == "mask":
+                    x = x if x.dtype in (bool, np.uint8) else x != 0  # 0.5 and 256 are not 0
+                    x = x.view(np.uint8)
+                x = np.asarray(x, dtype)
                 keep.append(x)
                 setattr(p, name, _view(name, x, shape))
         for name, x in (("slope", slope), ("sink", sink)):
