@@ -17,6 +17,11 @@ static int fits(int64_t a, int64_t b, int64_t c, int64_t d)
            sattn_grow(&product, d);
 }
 
+static int64_t at_least_one(int64_t n)
+{
+    return n > 0 ? n : 1;
+}
+
 static int32_t check_shape(const sattn_attention *p)
 {
     const int64_t wide = p->width > p->value_width ? p->width : p->value_width;
@@ -25,8 +30,11 @@ static int32_t check_shape(const sattn_attention *p)
         return SATTN_ESIZE;
     if (p->heads > 0 && (p->key_heads == 0 || p->heads % p->key_heads != 0))
         return SATTN_ESIZE;
-    if (!fits(p->batch, p->heads, p->queries, wide) || !fits(p->batch, p->heads, p->keys, wide) ||
-        !fits(p->heads, p->queries, p->keys, 1) || !fits(p->queries, SATTN_TILE, 1, 1))
+    /* strides within a batch entry are computed even if there is none */
+    const int64_t b = at_least_one(p->batch), hk = at_least_one(p->key_heads),
+                  h = p->heads > hk ? p->heads : hk;
+    if (!fits(b, h, p->queries, wide) || !fits(b, h, p->keys, wide) ||
+        !fits(h, p->queries, p->keys, 1) || !fits(p->queries, SATTN_TILE, 1, 1))
         return SATTN_ESIZE;
     return SATTN_OK;
 }
@@ -74,7 +82,14 @@ int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch, in
     return SATTN_OK;
 }
 
-static int32_t check_options(const sattn_attention *p, int direction)
+/* Whether x is a number of the arrays' type, and not 0 there unless it is 0. */
+static int is_number(double x, int64_t element_bytes)
+{
+    const double there = element_bytes == sizeof(float) ? (double)(float)x : x;
+    return isfinite(there) && (there != 0) == (x != 0);
+}
+
+static int32_t check_options(const sattn_attention *p, int direction, int64_t element_bytes)
 {
     if ((p->flags & ~SATTN_ACCUMULATE) != 0 || p->diagonal < SATTN_TOP_LEFT ||
         p->diagonal > SATTN_BOTTOM_RIGHT || p->storage < SATTN_STORAGE_OWN ||
@@ -82,7 +97,8 @@ static int32_t check_options(const sattn_attention *p, int direction)
         return SATTN_EOPTION;
     if (p->page_size != 0 && direction == SATTN_ATTEND_BACK)
         return SATTN_EOPTION;
-    if (!isfinite(p->scale) || !isfinite(p->softcap) || p->softcap < 0 || p->page_size < 0 ||
+    if (!is_number(p->scale, element_bytes) || !is_number(p->softcap, element_bytes) ||
+        p->softcap < 0 || p->left < -1 || p->right < -1 || p->page_size < 0 ||
         p->page_size % SATTN_WINDOW != 0)
         return SATTN_EVALUE;
     return SATTN_OK;
@@ -101,7 +117,7 @@ static int32_t check_lengths(const sattn_attention *p)
         if (p->key_length && (p->key_length[b] < 0 || p->key_length[b] > rows))
             return SATTN_EVALUE;
         const int64_t keys = p->key_length ? p->key_length[b] : rows;
-        const int64_t pages = p->page_size ? (keys + p->page_size - 1) / p->page_size : 0;
+        const int64_t pages = p->page_size ? keys / p->page_size + (keys % p->page_size != 0) : 0;
         for (int64_t t = 0; t < pages; t++)
             if (!p->page || p->page[b * p->page_batch + t] < 0)
                 return p->page ? SATTN_EVALUE : SATTN_ENULL;
@@ -120,8 +136,9 @@ typedef struct {
 static sattn_view view(const void *data, const int64_t *stride, int64_t b, int64_t h, int64_t rows,
                        int64_t cols)
 {
-    const sattn_view v = {
-        data, {h, rows, cols, b ? b : 1}, {stride[1], stride[2], stride[3], stride[0]}};
+    const sattn_view v = {data, /* a last count of 0 would mean 1 */
+                          {b ? h : 0, rows, cols, b},
+                          {stride[1], stride[2], stride[3], stride[0]}};
     return v;
 }
 
@@ -129,7 +146,7 @@ static sattn_view view(const void *data, const int64_t *stride, int64_t b, int64
 static sattn_view rows_view(const void *data, const int64_t *stride, const sattn_attention *p,
                             const int64_t *offset, int64_t h, int64_t rows, int64_t cols)
 {
-    if (!offset)
+    if (!offset || !p->batch)
         return view(data, stride, p->batch, h, rows, cols);
     return view(data, stride, 1, h, offset[p->batch], cols);
 }
@@ -228,7 +245,7 @@ int32_t sattn_attention_check(sattn_attention *p, const sattn_attention *given, 
     if (status == SATTN_OK)
         status = sattn_par_check(p->threads);
     if (status == SATTN_OK)
-        status = check_options(p, direction);
+        status = check_options(p, direction, element_bytes);
     if (status != SATTN_OK || direction == SATTN_ATTEND_SHAPE)
         return status;
     status = check_lengths(p);

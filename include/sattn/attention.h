@@ -43,7 +43,7 @@ typedef struct sattn_attention {
     int64_t size;                                 /* sizeof (sattn_attention) */
     int64_t batch, heads, key_heads;              /* B, H, Hk; H a multiple of Hk */
     int64_t queries, keys, width, value_width;    /* M, N, D, E */
-    double scale;                                 /* of r; init: 1 / sqrt(D); any finite number */
+    double scale;                                 /* of r; init: 1 / sqrt(D); of any sign */
     double softcap;                               /* 0 = none */
     int64_t left, right; /* keys before and after the diagonal that a query sees; -1 = all.
                           * Causal: right = 0 */
@@ -111,10 +111,11 @@ SATTN_API int32_t sattn_attention_workspace_f64(const sattn_attention *p, int64_
  * Units:   scale r, bias, slope and sink are pure numbers.
  * Errors:  SATTN_ENULL q, k or v is NULL while its size is not 0; SATTN_ESTRUCT; SATTN_ESIZE;
  *          SATTN_EOPTION an unknown flag, storage or diagonal; SATTN_EVALUE scale or softcap is not
- *          finite, softcap < 0, lengths or offsets that decrease or exceed N or M, threads out of
- *          range; SATTN_ESTRIDE elements of an output overlap; SATTN_EALIAS an output shares memory
- *          with an input or another output (by spans; interleaved outputs of equal strides are
- *          told apart); SATTN_EWORKSPACE; SATTN_ENOMEM.
+ *          finite (f32: or overflows or vanishes as float), softcap < 0, left or right < -1,
+ *          lengths or offsets that decrease or exceed N or M, threads out of range; SATTN_ESTRIDE
+ *          elements of an output overlap; SATTN_EALIAS an output shares memory with an input or
+ *          another output (by spans; interleaved outputs of equal strides are told apart);
+ *          SATTN_EWORKSPACE; SATTN_ENOMEM.
  * Numbers: an error of s_ij is a relative one of w_ij, D u scale sum |q||k| + 2 u |s - m| at worst;
  *          weights below e^-87 (f64: e^-708) of the largest are 0; docs/accuracy.md. A key that is
  *          not live for any query is never read; one that is not live for this query never reaches

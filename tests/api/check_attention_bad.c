@@ -76,6 +76,9 @@ static const change changes[] = {
     BOTH(keys, INT64_MAX / 2, ESIZE),
     BOTH(width, INT64_MIN, ESIZE),
     BOTH(value_width, INT64_MAX, ESIZE),
+    BOTH(left, -2, EVALUE),
+    BOTH(left, INT64_MIN, EVALUE),
+    BOTH(right, -2, EVALUE),
     BOTH(diagonal, 2, EOPTION),
     BOTH(diagonal, -1, EOPTION),
     BOTH(storage, 3, EOPTION),
@@ -86,6 +89,7 @@ static const change changes[] = {
     SET(page_size, 32, EVALUE, EOPTION),
     SET(page_size, -64, EVALUE, EOPTION),
     SET(page_size, 64, ENULL, EOPTION),
+    SET(page_size, INT64_MAX / 64 * 64, ENULL, EOPTION),
     BOTH(q.data, 0, ENULL),
     BOTH(k.data, 0, ENULL),
     BOTH(v.data, 0, ENULL),
@@ -140,6 +144,11 @@ Test(attention_bad, values_and_aliases)
     REFUSE(scale = INFINITY, EVALUE, EVALUE);
     REFUSE(softcap = NAN, EVALUE, EVALUE);
     REFUSE(softcap = -1, EVALUE, EVALUE);
+#if SATTN_REAL == 32
+    REFUSE(scale = 1e39, EVALUE, EVALUE);
+    REFUSE(softcap = 1e300, EVALUE, EVALUE);
+    REFUSE(softcap = 1e-46, EVALUE, EVALUE); /* would be 0: none */
+#endif
     REFUSE(out.data = x.a[V].data, EALIAS, OK);
     REFUSE(out.data = x.a[BIAS].data, EALIAS, OK);
     REFUSE(out.data = x.mask, EALIAS, OK);
@@ -211,6 +220,12 @@ Test(attention_bad, init)
     check(sattn_attention_init(&p, sizeof p - 8, 1, 1, 1, 1, 1, 1, 1) == SATTN_ESTRUCT);
     check(sattn_attention_init(&p, sizeof p, 1, 4, 3, 1, 1, 1, 1) == SATTN_ESIZE);
     check(sattn_attention_init(&p, sizeof p, 1, 1, 1, INT64_MAX, 2, 1, 1) == SATTN_ESIZE);
+    const int64_t huge = (int64_t)1 << 40;
+    check(sattn_attention_init(&p, sizeof p, 0, 1, 1, huge, 1, huge, 1) == SATTN_ESIZE);
+    check(sattn_attention_init(&p, sizeof p, 1, 0, huge, 1, huge, huge, 1) == SATTN_ESIZE);
+    check(sattn_attention_init(&p, sizeof p, 0, 2, 1, 3, 4, 5, 6) == SATTN_OK);
+    check(FN(sattn_attention_forward)(&p) == SATTN_OK);
+    check(FN(sattn_attention_backward)(&p) == SATTN_OK);
     check(sattn_attention_init(&p, sizeof p, 0, 0, 0, 0, 0, 0, 0) == SATTN_OK);
     check(FN(sattn_attention_forward)(&p) == SATTN_OK);
     check(FN(sattn_attention_backward)(&p) == SATTN_OK);
