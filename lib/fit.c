@@ -41,6 +41,36 @@ static int32_t check(sattn_fit *p, const sattn_fit *given)
     return status;
 }
 
+/* Outputs are written one after another at the end: one that shares memory with another would be
+ * lost. Of a shape that sattn_em_layout accepted. */
+static int32_t check_outputs(const sattn_fit *p)
+{
+    enum { ARRAYS = 7 };
+    const int64_t c = p->components, d = p->width;
+    const int64_t s = p->covariance_kind == SATTN_COVARIANCE_ZERO   ? 0
+                      : p->covariance_kind == SATTN_COVARIANCE_DIAG ? d
+                                                                    : d * d;
+    const struct {
+        sattn_view view;
+        int64_t bytes;
+    } a[ARRAYS] = {
+        {{p->token, {1, p->tokens, d}, {0, p->token_row, 1}}, sizeof(real)},
+        {{p->log_weight, {1, 1, c}, {0, 0, 1}}, sizeof(real)},
+        {{p->mean, {1, 1, c * d}, {0, 0, 1}}, sizeof(real)},
+        {{p->covariance, {1, 1, c * s}, {0, 0, 1}}, sizeof(real)},
+        {{p->trace, {1, 1, p->trace_length}, {0, 0, 1}}, sizeof *p->trace},
+        {{p->iterations, {1, 1, 1}, {0, 0, 1}}, sizeof *p->iterations},
+        {{p->label, {1, 1, p->tokens}, {0, 0, 1}}, sizeof *p->label},
+    };
+    if (p->trace_length > INT64_MAX / 16)
+        return SATTN_ESIZE;
+    for (int i = 1; i < ARRAYS; i++)
+        for (int j = 0; j < i; j++)
+            if (sattn_spans_meet(&a[i].view, a[i].bytes, &a[j].view, a[j].bytes))
+                return SATTN_EALIAS;
+    return SATTN_OK;
+}
+
 /* Tokens as doubles, less their mean: a common offset would cost the scatter matrices their digits.
  */
 static int32_t load(const sattn_em *em, double *offset)
@@ -101,6 +131,9 @@ int32_t FN(sattn_fit)(const sattn_fit *given)
     const int64_t doubles = sattn_em_layout(&em, NULL);
     if (doubles < 0)
         return SATTN_ESIZE;
+    status = check_outputs(&p);
+    if (status != SATTN_OK)
+        return status;
     double *memory = sattn_alloc((doubles + em.d) * (int64_t)sizeof *memory);
     if (!memory)
         return SATTN_ENOMEM;

@@ -106,6 +106,32 @@ Test(fit_bad, members)
     }
 }
 
+Test(fit_bad, aliases)
+{
+    unsigned char *outputs_of[] = {
+        (unsigned char *)result.log_weight,  (unsigned char *)result.mean,
+        (unsigned char *)result.covariance,  (unsigned char *)result.trace,
+        (unsigned char *)&result.iterations, (unsigned char *)result.label};
+    static const size_t member[] = {offsetof(sattn_fit, log_weight), offsetof(sattn_fit, mean),
+                                    offsetof(sattn_fit, covariance), offsetof(sattn_fit, trace),
+                                    offsetof(sattn_fit, iterations), offsetof(sattn_fit, label)};
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++) {
+            sattn_fit p = legal();
+            at("output %d is output %d", i, j);
+            if (i == j)
+                continue;
+            memcpy((char *)&p + member[i], &outputs_of[j], sizeof(void *));
+            check_refused(&p, SATTN_EALIAS);
+        }
+    sattn_fit p = legal();
+    static real copy[N * D];
+    memcpy(copy, token, sizeof copy);
+    p.mean = token + N * D - 1;
+    check_refused(&p, SATTN_EALIAS);
+    check(memcmp(copy, token, sizeof copy) == 0);
+}
+
 Test(fit_bad, numbers)
 {
     static const double bad[] = {NAN, -1, -INFINITY};
