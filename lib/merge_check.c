@@ -12,7 +12,8 @@ enum { LEAST_SIZE = sizeof(sattn_merge) };
 static int32_t check_shape(const sattn_merge *p)
 {
     int64_t elements = p->rows, all;
-    if (p->parts < 0 || p->width < 0 || !sattn_grow(&elements, p->width + 2))
+    if (p->parts < 0 || p->width < 0 || p->width > INT64_MAX - 2 ||
+        !sattn_grow(&elements, p->width + 2))
         return SATTN_ESIZE;
     all = elements;
     return sattn_grow(&all, p->parts) && sattn_grow(&all, 64) ? SATTN_OK : SATTN_ESIZE;

@@ -31,9 +31,11 @@ static int32_t check_shape(const sattn_mixture *p)
         return SATTN_ESIZE;
     const int64_t e = sattn_value_width(p), wide = p->width > e ? p->width : e;
     const int64_t covariance = p->covariance_kind == SATTN_COVARIANCE_FULL ? p->width : 1;
-    if (!fits(p->batch, p->queries, wide, 1) || !fits(p->batch, p->queries, p->components, 1) ||
-        !fits(p->batch, p->components, p->width, covariance) ||
-        !fits(p->batch, p->components, e, p->value_width ? p->width : 1))
+    /* strides within a batch entry are computed even if there is none */
+    const int64_t b = p->batch > 0 ? p->batch : 1;
+    if (!fits(b, p->queries, wide, 1) || !fits(b, p->queries, p->components, 1) ||
+        !fits(b, p->components, p->width, covariance) ||
+        !fits(b, p->components, e, p->value_width ? p->width : 1))
         return SATTN_ESIZE;
     return SATTN_OK;
 }

@@ -198,6 +198,7 @@ Test(merge, bad_input)
     check(sattn_merge_init(&s->p, 8, 1, 1, 1) == SATTN_ESTRUCT);
     check(sattn_merge_init(&s->p, sizeof s->p, -1, 1, 1) == SATTN_ESIZE);
     check(sattn_merge_init(&s->p, sizeof s->p, 1, INT64_MAX / 4, 8) == SATTN_ESIZE);
+    check(sattn_merge_init(&s->p, sizeof s->p, 1, 1, INT64_MAX) == SATTN_ESIZE);
 #define EXPECT(change, status)                                                                     \
     s->p = good;                                                                                   \
     s->p.change;                                                                                   \

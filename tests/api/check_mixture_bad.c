@@ -236,6 +236,7 @@ Test(mixture_bad, init_and_workspace)
     check(sattn_mixture_init(&p, size, 1, many, many, 1, 0, 0) == SATTN_ESIZE);
     check(sattn_mixture_init(&p, size, 1, 1, 1, many, 0, 2) == SATTN_ESIZE);
     check(sattn_mixture_init(&p, size, 1, 1, 1, many, many, 0) == SATTN_ESIZE);
+    check(sattn_mixture_init(&p, size, 0, many, 1, many, 0, 0) == SATTN_ESIZE);
     check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, 3) == SATTN_EOPTION);
     check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, -1) == SATTN_EOPTION);
     check(is_untouched(&p, sizeof p));
