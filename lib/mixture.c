@@ -96,7 +96,7 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
         {p->mean, {b, 1, c * d}, {p->mean_batch, 0, 1}},
         {p->covariance, {b, 1, c * s}, {p->covariance_batch, 0, 1}},
         {joint ? p->value_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
-        {joint ? p->cross : NULL, {b, joint, c * e * d}, {p->cross_batch, 0, 1}},
+        {joint ? p->cross : NULL, {b, joint, c * p->value_width * d}, {p->cross_batch, 0, 1}},
         {p->out, {b, m, e}, {p->out_batch, p->out_row, 1}},
         {p->stats, {b, m, 2}, {p->stats_batch, 2, 1}},
         {p->dout, {b, m, e}, {p->dout_batch, p->dout_row, 1}},
@@ -114,7 +114,7 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
         {p->dmean, {b, 1, c * d}, {p->mean_batch, 0, 1}},
         {p->dcovariance, {b, 1, c * s}, {p->covariance_batch, 0, 1}},
         {joint ? p->dvalue_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
-        {joint ? p->dcross : NULL, {b, joint, c * e * d}, {p->cross_batch, 0, 1}},
+        {joint ? p->dcross : NULL, {b, joint, c * p->value_width * d}, {p->cross_batch, 0, 1}},
     };
     const int required[INPUTS] = {1,    1,    1, s > 0, (int)joint, back && p->dcross && joint,
                                   back, back, 0, 0};

@@ -64,10 +64,10 @@ SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int
  * Errors:  SATTN_ENULL token, log_weight, mean (or covariance) is NULL, or trace while its length
  *          is not 0; SATTN_ESTRUCT; SATTN_ESIZE a negative size, no token, no component or no
  *          width; SATTN_ESTRIDE token_row < D; SATTN_EALIAS the span of an output overlaps that of
- *          the tokens or another output; SATTN_EOPTION; SATTN_EVALUE a token is not finite or farther than 2^62 (f64: 2^500)
- *          from the mean of all in a coordinate, floor <= 0 or above the square of that,
- *          tolerance < 0 or NaN, threads out of range; SATTN_ENOMEM; SATTN_ECANCELLED the callback
- *          asked to stop. No output is written then.
+ *          the tokens or another output; SATTN_EOPTION; SATTN_EVALUE a token is not finite or
+ *          farther than 2^62 (f64: 2^500) from the mean of all in a coordinate, floor <= 0 or above
+ *          the square of that, tolerance < 0 or NaN, threads out of range; SATTN_ENOMEM;
+ *          SATTN_ECANCELLED the callback asked to stop. No output is written then.
  * Numbers: duplicates, constant coordinates and more components than distinct tokens are legal:
  *          a component that no token needs (that holds 1e-8 of one or less) gets log weight -inf,
  *          keeps its last mean, has the floor as covariance and never comes back.

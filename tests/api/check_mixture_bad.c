@@ -248,6 +248,9 @@ Test(mixture_bad, init_and_workspace)
     check(FN(sattn_mixture_workspace)(&p, &bytes) == SATTN_ESIZE && bytes == -7);
     p.width = 1, p.size = 8;
     check(FN(sattn_mixture_workspace)(&p, &bytes) == SATTN_ESTRUCT);
+    at("wide");
+    check(sattn_mixture_init(&p, size, 1, 1, 1, many, 0, 0) == SATTN_OK);
+    check(FN(sattn_mixture_workspace)(&p, &bytes) == SATTN_OK && bytes > many);
     check(FN(sattn_mixture_forward)(NULL) == SATTN_ENULL);
     check(FN(sattn_mixture_backward)(NULL) == SATTN_ENULL);
 }
