@@ -4,17 +4,16 @@
 
 #include "vec.h"
 
-/* exp(x) = 2^(k/8) exp(r), k = round(8 x / ln 2), r = x - k ln 2 / 8           (f32)
- *        = 2^k exp(r),     k = round(x / ln 2),   r = x - k ln 2               (f64)
+/* exp(x) = 2^(k/8) exp(r), k = round(8 x / ln 2), r = x - k ln 2 / 8, |r| <= 0.0434
  *
- * k appears in the low bits of t = x / ln 2 + V_ROUNDER, and as t - V_ROUNDER. ln 2 is in two
- * parts, of which fma takes away the first with one rounding of r.
- *   f32: 2^(k/8) is a table of 8 entries, v_roots, times a power of two; exp(r) - 1 is a cubic;
- *        |r| <= 0.0434. A polynomial of degree 6 alone takes 15 % longer on AVX2 and AVX-512.
- *   f64: exp(r) by Horner's rule, degree 11; |r| <= 0.347. A table of 16 entries saves a fifth
- *        on AVX-512, but needs gathers on AVX2 and takes twice as long there.
+ * k/8 appears in the low bits of t = x / ln 2 + V_ROUNDER, and as t - V_ROUNDER. ln 2 is in two
+ * parts; what fma leaves of x after the first is exact (f64), so that r is rounded once. 2^(k/8)
+ * is a table of 8 entries times a power of two, v_roots_power. p = exp(r) - 1 has degree 3 (f32) or
+ * 7 (f64) and is small, and so are its rounding errors beside the last one, of power + power p. The
+ * table is rounded, too: its entries have a common factor that brings all of them next to numbers
+ * of the type, and p takes it out again.
  * The constants come from coefficients.sollya and roots.py, which print their errors. Maxima
- * measured over all 2^32 floats and over random doubles: docs/accuracy.md.
+ * measured over all 2^32 floats and over random doubles, and what else was tried: docs/accuracy.md.
  *
  * What costs time. On Intel's processors an operation that gives a subnormal number, or scalef one
  * that rounds to 0, takes some 150 cycles, and -inf is what masked data hold. So lanes at or below
@@ -39,9 +38,8 @@ static const R sattn_log_poly[] = {0x1.2ef7cp-2f, 0x1.997b94p-2f, 0x1.55555cp-1f
 #define EXP_LEAST 1074
 static const R sattn_ln2[] = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 static const R sattn_exp_poly[] = {
-    0x1.ad92c7dc3b94cp-26, 0x1.28adf7a18786ep-22, 0x1.71df18fbc7306p-19, 0x1.a0199963c9dap-16,
-    0x1.a01a012fec2f7p-13, 0x1.6c16c18475a18p-10, 0x1.1111111126b37p-7,  0x1.55555555506cp-5,
-    0x1.55555555554fep-3,  0x1.000000000000ap-1,  1,                     1};
+    0x1.a01aaaa274d48p-13, 0x1.6c1cf30ae99eep-10, 0x1.111106e055aedp-7, 0x1.5555487ac4891p-5,
+    0x1.55554889c5b5bp-3,  0x1.ffffeccea92f7p-2,  0x1.ffffeccea9015p-1, -0x1.33156feb21b99p-21};
 static const R sattn_log_poly[] = {0x1.2b5cbd7334d54p-3, 0x1.39fe0117cde65p-3, 0x1.7462b79461da2p-3,
                                    0x1.c71c62db98fe7p-3, 0x1.2492492df7bb4p-2, 0x1.99999999952d6p-2,
                                    0x1.5555555555558p-1};
@@ -57,16 +55,11 @@ static inline V sattn_horner(int terms, const R *coefficients, V x)
 
 #define SATTN_POLY(name, x) sattn_horner((int)(sizeof name / sizeof *name), name, x)
 
-/* 2^(k/8) exp(r) or 2^k exp(r), a normal number */
+/* 2^(k/8) exp(r), a normal number */
 static inline V sattn_exp_power(V t, V r)
 {
-    const V p = SATTN_POLY(sattn_exp_poly, r);
-#if SATTN_REAL == 32
     const V power = v_roots_power(t);
-    return v_fma(power, p, power);
-#else
-    return v_times_power(p, t);
-#endif
+    return v_fma(power, SATTN_POLY(sattn_exp_poly, r), power);
 }
 
 /* t of the lanes of `keep`, and k = 0 in the others */

@@ -28,10 +28,8 @@
  *   v_reached(far, r)                         not 0 if a lane was noted
  *   v_split(a, &e)                            a = v 2^e, v in [sqrt(1/2), sqrt(2)); a normal, > 0
  *
- *   t = V_ROUNDER + k has the whole number 8 e + i (f32) or e (f64) in its low bits:
- *   v_roots_power(t)                          f32: root i of SATTN_ROOTS times 2^e, normal
- *   v_times_power(a, t)                       f64: a 2^e, normal
- *
+ *   v_roots_power(t)                          root i of SATTN_ROOTS times 2^e, normal, where
+ *                                             t = V_ROUNDER + k has k = e + i/8 in its low bits
  *   v_least(m, a)                             in lanes of m the whole number next to a, at least 0
  *                                             and at most 2^23 (2^52), times the least subnormal
  *                                             number; made as an integer, as operations with a
@@ -45,21 +43,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Added to |k| < 2^18 (f64: 2^51) it rounds k to a multiple of 1/8 (1), which the low bits then
- * hold. f64: they hold the bits of the exponent of 2^k. */
+/* V_ROUNDER: added to |k| < 2^18 (f64: 2^47) it rounds k to a multiple of 1/8, which the low bits
+ * then hold. V_POWER: shifted left by it, the whole part of k is in the place of the exponent.
+ * SATTN_ROOTS: i and the bits of 2^(i/8) times the scale that roots.py found */
 #if SATTN_REAL == 32
 #define V_ROUNDER 0x1.8p20f
-#else
-#define V_ROUNDER (0x1.8p52 + 1023)
-#endif
-
-/* i and the bits of 2^(i/8) times the scale that roots.py found */
+#define V_POWER 20
 #define SATTN_ROOTS(F)                                                                             \
     F(0, 0x3f80594e), F(1, 0x3f8bf725), F(2, 0x3f98a224), F(3, 0x3fa672a7), F(4, 0x3fb5833f),      \
         F(5, 0x3fc5f0e4), F(6, 0x3fd7db2e), F(7, 0x3feb6490)
+#else
+#define V_ROUNDER 0x1.8p49
+#define V_POWER 49
+#define SATTN_ROOTS(F)                                                                             \
+    F(0, 0x3ff00000998abdb7), F(1, 0x3ff172b8e3ed9f95), F(2, 0x3ff306fec0c99242),                  \
+        F(3, 0x3ff4bfdb9c54b385), F(4, 0x3ff6a09f3fa35c23), F(5, 0x3ff8ace62ef5e8f2),              \
+        F(6, 0x3ffae8a09b949f48), F(7, 0x3ffd5819f694860f)
+#endif
 #define SATTN_ROOT(i, bits) bits
 /* less i in the place where the shifted t has it */
-#define SATTN_ROOT_LESS(i, bits) bits - ((i) << 20)
+#define SATTN_ROOT_LESS(i, bits) bits - ((uint64_t)(i) << V_POWER)
 
 #if defined(SATTN_ROW_SCALAR)
 #include "vec_scalar.h"

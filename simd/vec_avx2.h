@@ -44,15 +44,15 @@ static inline V v_roots_power(V t)
 {
     static const uint32_t root[] = {SATTN_ROOTS(SATTN_ROOT_LESS)};
     const __m256i i = _mm256_castps_si256(t);
-    return _mm256_castsi256_ps(_mm256_add_epi32(
-        _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)root), i),
-        _mm256_slli_epi32(i, 20)));
+    return _mm256_castsi256_ps(
+        _mm256_add_epi32(_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)root), i),
+                         _mm256_slli_epi32(i, V_POWER)));
 }
 static inline V v_least(M m, V a) /* a subnormal number's bits are the whole number */
 {
     const V whole = _mm256_set1_ps(0x1p23f);
-    const __m256i bits = _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(a, whole)),
-                                          _mm256_castps_si256(whole));
+    const __m256i bits =
+        _mm256_sub_epi32(_mm256_castps_si256(_mm256_add_ps(a, whole)), _mm256_castps_si256(whole));
     return _mm256_blendv_ps(a, _mm256_castsi256_ps(bits), m);
 }
 static inline V v_split(V a, V *e)
@@ -72,6 +72,8 @@ typedef __m256d M;
 #define P(name) _mm256_##name##_pd
 #define SATTN_MASK(lanes) _mm256_castsi256_pd(lanes)
 #define SATTN_LANES(n) _mm256_loadu_si256((const __m256i *)(sattn_ones + 8 - 2 * (n)))
+#define SATTN_LOW(i, bits) (uint32_t)(bits)
+#define SATTN_HIGH(i, bits) (uint32_t)((SATTN_ROOT_LESS(i, bits)) >> 32)
 
 static inline R v_sum(V a)
 {
@@ -87,15 +89,23 @@ static inline void v_transpose(V a[VL])
     a[2] = _mm256_permute2f128_pd(x, z, 0x31);
     a[3] = _mm256_permute2f128_pd(y, w, 0x31);
 }
-static inline V v_times_power(V a, V t)
+/* The halves of an entry are picked apart, each by the low bits of its half of the index. */
+static inline V v_roots_power(V t)
 {
-    return _mm256_mul_pd(a, _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(t), 52)));
+    static const uint32_t low[] = {SATTN_ROOTS(SATTN_LOW)}, high[] = {SATTN_ROOTS(SATTN_HIGH)};
+    const __m256i k = _mm256_castpd_si256(t);
+    const __m256i root =
+        _mm256_blend_epi32(_mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)low), k),
+                           _mm256_permutevar8x32_epi32(_mm256_loadu_si256((const __m256i *)high),
+                                                       _mm256_slli_epi64(k, 32)),
+                           0xaa);
+    return _mm256_castsi256_pd(_mm256_add_epi64(root, _mm256_slli_epi64(k, V_POWER)));
 }
 static inline V v_least(M m, V a)
 {
     const V whole = _mm256_set1_pd(0x1p52);
-    const __m256i bits = _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(a, whole)),
-                                          _mm256_castpd_si256(whole));
+    const __m256i bits =
+        _mm256_sub_epi64(_mm256_castpd_si256(_mm256_add_pd(a, whole)), _mm256_castpd_si256(whole));
     return _mm256_blendv_pd(a, _mm256_castsi256_pd(bits), m);
 }
 static inline V v_split(V a, V *e)

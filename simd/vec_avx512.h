@@ -43,8 +43,7 @@ static inline V v_roots_power(V t)
                             power);
 }
 #define SHUFFLE(a, b, lanes) _mm512_shuffle_f32x4(a, b, lanes)
-#define SATTN_WHOLE(m, a) \
-    _mm512_castsi512_ps(_mm512_mask_cvtps_epi32(_mm512_castps_si512(a), m, a))
+#define SATTN_WHOLE(m, a) _mm512_castsi512_ps(_mm512_mask_cvtps_epi32(_mm512_castps_si512(a), m, a))
 
 #else
 
@@ -72,13 +71,15 @@ static inline void sattn_quarters(V a[VL]) /* 2 x 2 transposes within the 128-bi
         a[i] = x;
     }
 }
-static inline V v_times_power(V a, V t)
+static inline V v_roots_power(V t)
 {
-    return _mm512_scalef_pd(a, _mm512_sub_pd(t, _mm512_set1_pd(V_ROUNDER)));
+    static const uint64_t root[] = {SATTN_ROOTS(SATTN_ROOT)};
+    const V power = _mm512_sub_pd(t, _mm512_set1_pd(V_ROUNDER)); /* scalef rounds it down */
+    return _mm512_scalef_pd(_mm512_permutexvar_pd(_mm512_castpd_si512(t), _mm512_loadu_pd(root)),
+                            power);
 }
 #define SHUFFLE(a, b, lanes) _mm512_shuffle_f64x2(a, b, lanes)
-#define SATTN_WHOLE(m, a) \
-    _mm512_castsi512_pd(_mm512_mask_cvtpd_epi64(_mm512_castpd_si512(a), m, a))
+#define SATTN_WHOLE(m, a) _mm512_castsi512_pd(_mm512_mask_cvtpd_epi64(_mm512_castpd_si512(a), m, a))
 
 #endif
 

@@ -19,16 +19,16 @@ static inline V v_roots_power(V t)
     const uint32x4_t k = vreinterpretq_u32_f32(t);
     uint32x4_t r = vandq_u32(k, vdupq_n_u32(7));
     r = vmlaq_u32(vdupq_n_u32(0x03020100), r, vdupq_n_u32(0x04040404)); /* numbers of its bytes */
-    const uint8x16x2_t bytes = {{vreinterpretq_u8_u32(vld1q_u32(root)),
-                                 vreinterpretq_u8_u32(vld1q_u32(root + 4))}};
+    const uint8x16x2_t bytes = {
+        {vreinterpretq_u8_u32(vld1q_u32(root)), vreinterpretq_u8_u32(vld1q_u32(root + 4))}};
     const uint8x16_t picked = vqtbl2q_u8(bytes, vreinterpretq_u8_u32(r));
-    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_u8(picked), vshlq_n_u32(k, 20)));
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_u8(picked), vshlq_n_u32(k, V_POWER)));
 }
 static inline V v_least(M m, V a) /* a subnormal number's bits are the whole number */
 {
     const V whole = vdupq_n_f32(0x1p23f);
-    const int32x4_t bits = vsubq_s32(vreinterpretq_s32_f32(vaddq_f32(a, whole)),
-                                     vreinterpretq_s32_f32(whole));
+    const int32x4_t bits =
+        vsubq_s32(vreinterpretq_s32_f32(vaddq_f32(a, whole)), vreinterpretq_s32_f32(whole));
     return vbslq_f32(m, vreinterpretq_f32_s32(bits), a);
 }
 static inline V v_split(V a, V *e)
@@ -64,15 +64,26 @@ typedef uint64x2_t M;
 #define P(name) name##_f64
 #define U(name) name##_u64
 
-static inline V v_times_power(V a, V t)
+static inline V v_roots_power(V t)
 {
-    return vmulq_f64(a, vreinterpretq_f64_s64(vshlq_n_s64(vreinterpretq_s64_f64(t), 52)));
+    static const uint64_t root[] = {SATTN_ROOTS(SATTN_ROOT_LESS)};
+    const uint64x2_t k = vreinterpretq_u64_f64(t);
+    /* numbers of its bytes: 8 i in each of them, and 0 to 7 */
+    const uint8x16_t i = vqtbl1q_u8(vreinterpretq_u8_u64(vshlq_n_u64(k, 3)),
+                                    vcombine_u8(vdup_n_u8(0), vdup_n_u8(8)));
+    const uint8x16_t byte = vorrq_u8(vandq_u8(i, vdupq_n_u8(56)),
+                                     vreinterpretq_u8_u64(vdupq_n_u64(0x0706050403020100)));
+    const uint8x16x4_t bytes = {
+        {vreinterpretq_u8_u64(vld1q_u64(root)), vreinterpretq_u8_u64(vld1q_u64(root + 2)),
+         vreinterpretq_u8_u64(vld1q_u64(root + 4)), vreinterpretq_u8_u64(vld1q_u64(root + 6))}};
+    const uint64x2_t picked = vreinterpretq_u64_u8(vqtbl4q_u8(bytes, byte));
+    return vreinterpretq_f64_u64(vaddq_u64(picked, vshlq_n_u64(k, V_POWER)));
 }
 static inline V v_least(M m, V a)
 {
     const V whole = vdupq_n_f64(0x1p52);
-    const int64x2_t bits = vsubq_s64(vreinterpretq_s64_f64(vaddq_f64(a, whole)),
-                                     vreinterpretq_s64_f64(whole));
+    const int64x2_t bits =
+        vsubq_s64(vreinterpretq_s64_f64(vaddq_f64(a, whole)), vreinterpretq_s64_f64(whole));
     return vbslq_f64(m, vreinterpretq_f64_s64(bits), a);
 }
 static inline V v_split(V a, V *e)

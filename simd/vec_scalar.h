@@ -133,18 +133,11 @@ static inline R sattn_of_bits(sattn_word bits)
     memcpy(&a, &bits, sizeof a);
     return a;
 }
-#if SATTN_REAL == 32
 static inline V v_roots_power(V t)
 {
-    static const uint32_t root[] = {SATTN_ROOTS(SATTN_ROOT_LESS)};
-    return sattn_of_bits((sattn_bits_of(t) << 20) + root[sattn_bits_of(t) & 7]);
+    static const sattn_word root[] = {SATTN_ROOTS(SATTN_ROOT_LESS)};
+    return sattn_of_bits((sattn_bits_of(t) << V_POWER) + root[sattn_bits_of(t) & 7]);
 }
-#else
-static inline V v_times_power(V a, V t)
-{
-    return a * sattn_of_bits(sattn_bits_of(t) << 52);
-}
-#endif
 static inline V v_least(M m, V a) /* a subnormal number's bits are the whole number */
 {
     return m ? sattn_of_bits(sattn_bits_of(a + R_WHOLE) - sattn_bits_of(R_WHOLE)) : a;
