@@ -6,7 +6,7 @@ import sys
 
 root = pathlib.Path(sys.argv[1])
 C = (".c", ".h", ".cc", ".hpp", ".def")
-TEXT = C + (".py", ".sh", ".build", ".md", ".map", ".in", ".sollya", ".txt", "")
+TEXT = C + (".py", ".sh", ".build", ".md", ".map", ".in", ".sollya", ".gappa", ".txt", "")
 TOP = ["include", "lib", "simd", "bench", "tests", "ffi", "docs", "cmake", ".ci"]
 files = [f for top in TOP for f in sorted((root / top).rglob("*")) if f.is_file() and f.suffix in TEXT]
 files += [f for f in sorted(root.iterdir()) if f.is_file() and f.suffix in TEXT]
@@ -38,7 +38,7 @@ def first(table, name):
 def faults(name, text):
     lines = text.splitlines()
     suffix = pathlib.Path(name).suffix
-    if suffix in C + (".py", ".sh", ".build", ".sollya") or text.startswith("#!"):
+    if suffix in C + (".py", ".sh", ".build", ".sollya", ".gappa") or text.startswith("#!"):
         if not any("SPDX-License-Identifier: BSD-2-Clause" in line for line in lines[:3]):
             yield 1, "no SPDX line"
     limit = first(BUDGETS, name)
