@@ -95,8 +95,8 @@ static inline V v_exp_wide(V x)
     r = v_fnma(n, v_set(sattn_ln2[0]), r);
     r = v_fnma(n, v_set(sattn_ln2[1]), r);
     t = v_add_if(high, v_add_if(low, t, v_set(EXP_LEAST)), v_set(-1));
-    const V y = v_least(low, sattn_exp_power(t, r));
-    return v_keep(keep, v_add_if(high, y, y));
+    const V y = sattn_exp_power(t, r);
+    return v_keep(keep, v_least(low, v_add_if(high, y, y))); /* no sum of subnormal numbers */
 }
 
 static inline V v_exp(V x)
