@@ -12,8 +12,9 @@
  * 7 (f64) and is small, and so are its rounding errors beside the last one, of power + power p. The
  * table is rounded, too: its entries have a common factor that brings all of them next to numbers
  * of the type, and p takes it out again.
- * The constants come from coefficients.sollya and roots.py, which print their errors. Maxima
- * measured over all 2^32 floats and over random doubles, and what else was tried: docs/accuracy.md.
+ * The constants come from coefficients.sollya and roots.py, which print their errors. f64 is proved
+ * to be within 0.67 ULP (tests/proof); maxima measured over all 2^32 floats and 10^9 doubles:
+ * docs/accuracy.md; what else was tried: docs/performance.md.
  *
  * What costs time. On Intel's processors an operation that gives a subnormal number, or scalef one
  * that rounds to 0, takes some 150 cycles, and -inf is what masked data hold. So lanes at or below

@@ -146,8 +146,7 @@ EACH_ROW(exp, error)
     rng g = seed_of(1);
     long double most[2] = {0, 0};
     real witness[2] = {0, 0};
-    const char *rounds =
-        getenv("SATTN_ROUNDS"); /* of 65536; the maxima of docs/accuracy.md took 4000 */
+    const char *rounds = getenv("SATTN_ROUNDS"); /* of 65536 */
     for (int round = 0; round < (rounds ? atoi(rounds) : 4); round++) {
         draw(&g, MANY, x);
         kernels_of(*isa)->exp(MANY, x, y);
