@@ -20,6 +20,35 @@ typedef struct SATTN_TYPED(sattn_gemm) {
     int64_t s_row, s_col;
 } SATTN_TYPED(sattn_gemm);
 
+/* softmax_columns: softmax of rows side by side, element j of row r at x[j x_col + r].
+ *
+ * softmax_forward, softmax_backward: rows of the general softmax, as sattn/softmax.h defines it.
+ * Everything that is NULL is left out; masked elements and those from a row's length on are dead.
+ * x and dx have the storage type x_storage, y and dy y_storage, all else is R. */
+typedef struct SATTN_TYPED(sattn_softmax_rows) {
+    int64_t rows, n;
+    int32_t logarithm; /* 1: log-softmax */
+    int32_t x_storage, y_storage;
+    R scale;
+    sattn_operand x, y, bias;
+    sattn_operand mask; /* of uint8_t */
+    const int64_t *length;
+    int64_t length_row;
+    const R *sink;
+    int64_t sink_row;
+    R *stats; /* pairs */
+    int64_t stats_row;
+    R *lse;
+    int64_t lse_row;
+
+    /* Backward. Weights are those of y if there is one, else they come from x and stats. */
+    sattn_operand dx, dy;
+    const R *dlse;
+    int64_t dlse_row;
+    R *dbias;                            /* [n]: the rows' dz are added to it */
+    double *logit_sums, *dscale, *dsink; /* [rows]: sums of dz_j and of dz_j x_j, dsink */
+} SATTN_TYPED(sattn_softmax_rows);
+
 /* A run of live components of one mixture; means (and so the keys) are centred by the caller. */
 typedef struct SATTN_TYPED(sattn_components) {
     int64_t count, width, value_width; /* C <= SATTN_WINDOW, D, E (= D if key is value) */

@@ -22,6 +22,12 @@
  */
 #define SATTN_BATCH_ROWS 128
 
+/* The elements of some rows in memory: element j of row r is number r row + j col. */
+typedef struct sattn_operand {
+    void *data; /* NULL: there is none */
+    int64_t row, col;
+} sattn_operand;
+
 #define SATTN_CAT_(a, b) a##b
 #define SATTN_CAT(a, b) SATTN_CAT_(a, b)
 #define SATTN_TYPED(name) SATTN_CAT(name, SATTN_SUFFIX)

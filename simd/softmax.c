@@ -40,14 +40,14 @@ static inline void narrow_rows(int count, int64_t rows, int64_t left, const R *x
 }
 
 /* Up to VL rows of at most SHORT elements, transposed so that lanes are rows */
-static void short_rows(int64_t rows, int64_t n, const R *x, int64_t ldx, R *y, int64_t ldy)
+static inline void short_rows(int64_t rows, int64_t n, const R *x, int64_t ldx, R *y, int64_t ldy)
 {
     enum { SQUARES = (SHORT + VL - 1) / VL, PLACES = SQUARES * VL };
     V a[PLACES], sum[PLACES], top = v_set(-R_INF);
     for (int64_t j = 0; j < n; j += VL) {
         const int64_t left = n - j < VL ? n - j : VL;
         for (int r = 0; r < VL; r++)
-            a[j + r] = r < rows ? v_load_n(x + r * ldx + j, left) : v_set(0);
+            a[j + r] = r < rows ? load_left(x + r * ldx + j, left) : v_set(0);
         v_transpose(a + j);
     }
     for (int64_t j = 0; j < n; j++)
@@ -70,7 +70,7 @@ static void short_rows(int64_t rows, int64_t n, const R *x, int64_t ldx, R *y, i
             a[j + r] = v_mul(a[j + r], factor);
         v_transpose(a + j);
         for (int r = 0; r < VL && r < rows; r++)
-            v_store_n(y + r * ldy + j, a[j + r], left);
+            store_left(y + r * ldy + j, a[j + r], left);
     }
 }
 
@@ -78,7 +78,10 @@ void K(softmax)(int64_t rows, int64_t n, const R *x, int64_t ldx, R *y, int64_t 
 {
     const int64_t left = n - (n - 1) / VL * VL;
     if (n <= SHORT && VL > 1) {
-        for (int64_t r = 0; r < rows; r += VL)
+        int64_t r = 0;
+        for (; n == SHORT && r + VL <= rows; r += VL) /* constants keep a square in registers */
+            short_rows(VL, SHORT, x + r * ldx, ldx, y + r * ldy, ldy);
+        for (; r < rows; r += VL)
             short_rows(rows - r < VL ? rows - r : VL, n, x + r * ldx, ldx, y + r * ldy, ldy);
         return;
     }

@@ -39,6 +39,19 @@ static inline V load_or_lowest(const R *x, int64_t n)
     return v_select(v_first(n), v_load_n(x, n), v_set(-R_INF));
 }
 
+static inline V load_left(const R *p, int64_t left)
+{
+    return left >= VL ? v_load(p) : v_load_n(p, left);
+}
+
+static inline void store_left(R *p, V v, int64_t left)
+{
+    if (left >= VL)
+        v_store(p, v);
+    else
+        v_store_n(p, v, left);
+}
+
 static inline R largest_of(int64_t n, const R *x)
 {
     V top[GROUP];
@@ -99,18 +112,25 @@ static inline void scale(int64_t n, R *y, R factor)
     }
 }
 
+/* A sum of the blocks of a row, with what its additions round away (Knuth's two-sum) */
+typedef struct {
+    double sum, lost;
+} total;
+
+static inline void add_block(total *t, double part)
+{
+    const double next = t->sum + part, kept = next - t->sum;
+    t->lost += (t->sum - (next - kept)) + (part - kept);
+    t->sum = next;
+}
+
 static inline void one_row(int64_t n, const R *x, R *y)
 {
     const V top = reference(largest_of(n, x));
-    double sum = 0, lost = 0;
-    for (int64_t j = 0; j < n; j += BLOCK) {
-        const double part = block_sum(n - j < BLOCK ? n - j : BLOCK, x + j, top, y + j);
-        const double next = sum + part; /* what it rounds away is exact: Knuth's two-sum */
-        const double kept = next - sum;
-        lost += (sum - (next - kept)) + (part - kept);
-        sum = next;
-    }
-    scale(n, y, factor_of(sum + lost));
+    total t = {0, 0};
+    for (int64_t j = 0; j < n; j += BLOCK)
+        add_block(&t, block_sum(n - j < BLOCK ? n - j : BLOCK, x + j, top, y + j));
+    scale(n, y, factor_of(t.sum + t.lost));
 }
 
 #endif

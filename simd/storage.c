@@ -1,42 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers of other types, and whether numbers are finite. The loops are plain C that compilers
  * vectorise: every conversion is exact, so that rows cannot differ. */
-#include "vec.h"
+#include "storage.h"
 
 #if SATTN_REAL == 32
 #define R_MOST 0x1.fffffep127f
 #else
 #define R_MOST 0x1.fffffffffffffp1023
 #endif
-
-static inline float of_bits(uint32_t bits)
-{
-    union {
-        uint32_t u;
-        float f;
-    } x = {bits};
-    return x.f;
-}
-
-static inline float of_bf16(uint16_t x)
-{
-    return of_bits((uint32_t)x << 16);
-}
-
-/* A normal number moves its exponent by 112; one with exponent 0 is a multiple of 2^-24, made from
- * an integer because a host may have told the processor to take subnormal numbers as 0. */
-static inline float of_f16(uint16_t x)
-{
-    const uint32_t sign = (uint32_t)(x & 0x8000) << 16, rest = x & 0x7fff;
-    const uint32_t special = rest >= 0x7c00 ? 112u << 23 : 0;
-    const float normal = of_bits((rest << 13) + (112u << 23) + special);
-    const float small = (float)(int32_t)rest * 0x1p-24f;
-    union {
-        float f;
-        uint32_t u;
-    } y = {rest < 0x400 ? small : normal};
-    return of_bits(y.u | sign);
-}
 
 #define WIDEN(type, convert)                                                                       \
     for (int64_t i = 0; i < rows; i++) {                                                           \
@@ -52,11 +23,10 @@ static inline float of_f16(uint16_t x)
 void K(widen)(int32_t storage, int64_t rows, int64_t cols, const void *x, int64_t row, int64_t col,
               R *y)
 {
-    /* as in sattn/base.h */
-    if (storage == 1) {
-        WIDEN(uint16_t, of_bf16)
-    } else if (storage == 2) {
-        WIDEN(uint16_t, of_f16)
+    if (storage == SATTN_STORAGE_BF16) {
+        WIDEN(uint16_t, sattn_of_bf16)
+    } else if (storage == SATTN_STORAGE_F16) {
+        WIDEN(uint16_t, sattn_of_f16)
     } else {
         WIDEN(R, )
     }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""exp and softmax of torch and ONNX Runtime beside the library's in one process, on one thread.
+"""exp, softmax and its gradient of torch and ONNX Runtime beside the library's in one process, on one thread.
 Arrays of 512 KiB, so that the few microseconds of a call from Python count little, and in and out
 fit a 2 MiB cache; outputs are the caller's."""
 
@@ -38,7 +38,7 @@ def onnx_call(operator, x, y, **attributes):
     return lambda: session.run_with_iobinding(binding)
 
 
-def agree(calls, y, least=1e-5):
+def agree(calls, y, least=1e-5, absolute=0):
     """All calls write the same to y, but for rounding."""
     answers = []
     for call in calls.values():
@@ -46,7 +46,7 @@ def agree(calls, y, least=1e-5):
         call()
         answers.append(y.copy())
     for answer in answers:
-        if not np.allclose(answer, answers[0], rtol=least, atol=0):
+        if not np.allclose(answer, answers[0], rtol=least, atol=absolute):
             raise RuntimeError("the candidates disagree")
     return calls
 
@@ -91,6 +91,26 @@ def main():
             "onnxruntime": onnx_call("Softmax", a, b, axis=1),
         }
         results += interleave(f"softmax/f32/512KiB/{n}", agree(calls, b), options.repetitions)
+    binding = load_binding(options.library)
+    for n in LENGTHS:
+        shape = (ELEMENTS // n, n)
+        a, b = (v[: shape[0] * n].reshape(shape) for v in (x, y))
+        weight = torch.softmax(torch.from_numpy(a), 1)
+        grad, dx = torch.from_numpy(a), torch.from_numpy(b)
+        problem = binding.rows.SoftmaxDescriptor()
+        library.sattn_softmax_init(
+            ctypes.byref(problem), size(ctypes.sizeof(problem)), size(1), size(shape[0]), size(n)
+        )
+        problem.y, problem.dy, problem.dx = weight.data_ptr(), a.ctypes.data, b.ctypes.data
+        problem.threads = 1
+        backward = torch.ops.aten._softmax_backward_data.out
+        calls = {
+            ours: lambda p=problem: checked(library.sattn_softmax_backward_f32, ctypes.byref(p)),
+            "torch": lambda g=grad, w=weight, d=dx: backward(g, w, 1, torch.float32, grad_input=d),
+        }
+        results += interleave(
+            f"softmax-backward/f32/512KiB/{n}", agree(calls, b, 1e-3, 1e-7), options.repetitions
+        )
     write(
         options.output,
         {

@@ -91,6 +91,17 @@ template <class R> void softmax(int64_t rows, int64_t n, const R *x, R *y)
     }
 }
 
+template <class R> void gradient(int64_t rows, int64_t n, const R *y, const R *dy, R *dx)
+{
+    for (int64_t r = 0; r < rows; r++, y += n, dy += n, dx += n) {
+        R sum = 0;
+        for (int64_t j = 0; j < n; j++)
+            sum += y[j] * dy[j];
+        for (int64_t j = 0; j < n; j++)
+            dx[j] = y[j] * (dy[j] - sum);
+    }
+}
+
 /* Full covariances; buffer [components][width + 1]: the values of a query, then its logits */
 template <class R>
 void mixture(int64_t queries, int64_t components, int64_t width, const R *tilt, const R *log_weight,
@@ -142,8 +153,9 @@ template <class R> R fma_peak(int64_t steps)
 }
 
 template <class R>
-constexpr peer_row<R> row = {NAME,       ISA,        sleef<R>,    libmvec<R>,
-                             softmax<R>, mixture<R>, fma_peak<R>, CHAINS * 2 * vector<R>::lanes};
+constexpr peer_row<R> row = {NAME,       ISA,         sleef<R>,
+                             libmvec<R>, softmax<R>,  gradient<R>,
+                             mixture<R>, fma_peak<R>, CHAINS * 2 * vector<R>::lanes};
 
 } // namespace
 

@@ -17,6 +17,7 @@ template <class R> struct peer_row {
 
     /* What one writes in C, compiled with -O3 -ffast-math, which makes the loops call libmvec */
     void (*softmax)(int64_t rows, int64_t n, const R *x, R *y);
+    void (*gradient)(int64_t rows, int64_t n, const R *y, const R *dy, R *dx); /* of softmax */
     void (*mixture)(int64_t queries, int64_t components, int64_t width, const R *tilt,
                     const R *log_weight, const R *mean, const R *covariance, R *buffer, R *out);
 

@@ -18,7 +18,7 @@ SYSTEM = r"<[a-z/_0-9]+(\.h|\.hpp)?>"
 LAYERS = [
     (r"include/sattn/", r'"[a-z]+\.h"|<stdint\.h>'),
     (r"simd/vec_[a-z0-9]+\.h", r"<(stdint|stddef|string|math|immintrin|arm_neon)\.h>"),
-    (r"simd/", r'"[a-z_0-9]+\.(h|def)"|"sattn/mixture\.h"|<(stdint|stddef)\.h>'),
+    (r"simd/", r'"[a-z_0-9]+\.(h|def)"|"sattn/(mixture|base)\.h"|<(stdint|stddef)\.h>'),
     (r"lib/par\.c", rf'"(par\.h|sattn/base\.h)"|{SYSTEM}'),
     (r"lib/", rf'"[a-z_]+\.h"|"sattn/[a-z]+\.h"|"\.\./simd/kernels\.h"|(?!<omp\.h>|<immintrin|<arm_neon){SYSTEM}'),
     (r"tests/oracle/", rf'"[a-z_]+\.h"|{SYSTEM}'),

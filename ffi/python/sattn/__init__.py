@@ -67,16 +67,6 @@ def exp(x, threads=0):
     return y
 
 
-def softmax(x, threads=0):
-    """Over the last axis."""
-    x = np.ascontiguousarray(x)
-    y, n = np.empty_like(x), x.shape[-1]
-    rows = x.size // n if n else 0
-    _check(_typed("sattn_softmax", x.dtype)(_I64(rows), _I64(n), _pointer(x), _I64(n), _pointer(y),
-                                            _I64(n), _I32(threads)))
-    return y
-
-
 def normal(seed, stream, first, n, dtype=np.float64):
     x = np.empty(n, dtype)
     _check(_typed("sattn_random_normal", dtype)(ctypes.c_uint64(seed), ctypes.c_uint64(stream),
@@ -244,3 +234,4 @@ def fit(token, components, kind=FULL, progress=None, **options):
 
 
 from sattn.attention import BOTTOM_RIGHT, TOP_LEFT, Attention, merge  # noqa: E402, F401
+from sattn.rows import Softmax, log_softmax, log_sum_exp, softmax  # noqa: E402, F401
