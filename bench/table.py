@@ -110,6 +110,10 @@ def tables(files):
     for name in ("exp", "softmax", "elementwise"):
         if name in named:
             made[name] = times_table(named[name], "(exp|softmax)/", "ns per element")
+    for name in ("softmax", "elementwise"):
+        if name in named:
+            more = times_table(named[name], "softmax-(axis|backward)/", "ns per element")
+            made[name + "-more"] = more
     if "exp" in named and "softmax" in named:
         made["calls"] = calls_table(named["exp"], named["softmax"])
     if "mixture" in named:

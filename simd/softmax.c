@@ -62,8 +62,7 @@ static inline void short_rows(int64_t rows, int64_t n, const R *x, int64_t ldx, 
     for (int half = PLACES / 2; half > 0; half /= 2)
         for (int j = 0; j < half; j++)
             sum[j] = v_add(sum[j], sum[j + half]);
-    const M some = v_nle(sum[0], v_set(0)); /* as factor_of */
-    const V factor = v_keep(some, v_div(v_set(1), v_select(some, sum[0], v_set(1))));
+    const V factor = factors_of(sum[0]);
     for (int64_t j = 0; j < n; j += VL) {
         const int64_t left = n - j < VL ? n - j : VL;
         for (int r = 0; r < VL; r++)

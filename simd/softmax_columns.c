@@ -33,7 +33,7 @@ static inline void some_rows(int abreast, int64_t left, int64_t n, const R *x, i
     total t[GROUP * VL] = {{0, 0}};
     R lane[VL];
     for (int v = 0; v < abreast; v++)
-        top[v] = v_set(-R_INF);
+        top[v] = v_set(-R_INF), sum[v] = v_set(0);
     for (int64_t j = 0; j < n; j++)
         for (int v = 0; v < abreast; v++)
             top[v] = v_max(load_left(x + j * x_col + v * VL, v == abreast - 1 ? left : VL), top[v]);
@@ -41,24 +41,27 @@ static inline void some_rows(int abreast, int64_t left, int64_t n, const R *x, i
         top[v] = v_select(v_lt(v_set(-R_INF), top[v]), top[v], v_set(0));
     for (int64_t first = 0; first < n; first += BLOCK) {
         const int64_t end = n - first < BLOCK ? n : first + BLOCK;
-        for (int i = 0; i < LANES * abreast; i++)
+        int used = LANES * abreast; /* the virtual lanes above have nothing to add */
+        while (used / 2 >= (end - first) * abreast && used > GROUP)
+            used /= 2;
+        for (int i = 0; i < used; i++)
             sum[i] = v_set(0);
         for (int64_t j = first; j < end; j += step)
             exponentials(abreast, end - j, left, x + j * x_col, x_col, top, y + j * y_col, y_col,
                          sum + j % LANES * abreast);
-        for (int half = LANES * abreast / 2; half >= abreast; half /= 2)
+        for (int half = used / 2; half >= abreast; half /= 2)
             for (int i = 0; i < half; i++)
                 sum[i] = v_add(sum[i], sum[i + half]);
-        for (int v = 0; v < abreast; v++) {
+        for (int v = 0; v < abreast && n > BLOCK; v++) {
             v_store(lane, sum[v]);
             for (int i = 0; i < VL; i++)
                 add_block(&t[v * VL + i], lane[i]);
         }
     }
     for (int v = 0; v < abreast; v++) {
-        for (int i = 0; i < VL; i++)
+        for (int i = 0; i < VL && n > BLOCK; i++)
             lane[i] = factor_of(t[v * VL + i].sum + t[v * VL + i].lost);
-        factor[v] = v_load(lane);
+        factor[v] = n > BLOCK ? v_load(lane) : factors_of(sum[v]);
     }
     for (int64_t j = 0; j < n; j++)
         for (int v = 0; v < abreast; v++) {

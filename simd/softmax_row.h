@@ -29,6 +29,13 @@ static inline R factor_of(double sum)
     return sum == 0 ? 0 : (R)(1 / sum);
 }
 
+/* The same bits lane by lane, for sums of one block: dividing in double first rounds no further. */
+static inline V factors_of(V sum)
+{
+    const M some = v_nle(sum, v_set(0));
+    return v_keep(some, v_div(v_set(1), v_select(some, sum, v_set(1))));
+}
+
 static inline V reference(R largest)
 {
     return v_set(largest == -R_INF ? 0 : largest); /* a row of -inf: exp(-inf - 0) = 0 */
