@@ -25,12 +25,17 @@ static int fits(int64_t a, int64_t b, int64_t c, int64_t d)
 
 static int32_t check_shape(const sattn_mixture *p)
 {
-    if (p->covariance_kind < SATTN_COVARIANCE_ZERO || p->covariance_kind > SATTN_COVARIANCE_FULL)
+    if (p->covariance_kind < SATTN_COVARIANCE_ZERO ||
+        p->covariance_kind > SATTN_COVARIANCE_LOW_RANK)
         return SATTN_EOPTION;
-    if (p->batch < 0 || p->queries < 0 || p->components < 0 || p->width < 0 || p->value_width < 0)
+    if (p->rank && p->covariance_kind != SATTN_COVARIANCE_LOW_RANK)
+        return SATTN_EOPTION;
+    if (p->batch < 0 || p->queries < 0 || p->components < 0 || p->width < 0 || p->value_width < 0 ||
+        p->rank < 0)
         return SATTN_ESIZE;
     const int64_t e = sattn_value_width(p), wide = p->width > e ? p->width : e;
-    const int64_t covariance = p->covariance_kind == SATTN_COVARIANCE_FULL ? p->width : 1;
+    const int64_t full = sattn_expanded_kind(p) == SATTN_COVARIANCE_FULL ? p->width : 1;
+    const int64_t covariance = full > p->rank ? full : (int64_t)p->rank + 1;
     /* strides within a batch entry are computed even if there is none */
     const int64_t b = p->batch > 0 ? p->batch : 1;
     if (!fits(b, p->queries, wide, 1) || !fits(b, p->queries, p->components, 1) ||
@@ -88,13 +93,14 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
 {
     const int64_t b = p->batch, m = p->queries, c = p->components, d = p->width,
                   e = sattn_value_width(p);
-    const int64_t s = sattn_covariance_width(p), joint = p->value_width != 0;
+    const int64_t joint = p->value_width != 0;
+    const int64_t s = sattn_covariance_width(p), all = sattn_covariance_count(p) * s;
     const int back = direction == SATTN_BACKWARD;
     const sattn_view in[INPUTS] = {
         {p->tilt, {b, m, d}, {p->tilt_batch, p->tilt_row, 1}},
         {p->log_weight, {b, 1, c}, {p->log_weight_batch, 0, 1}},
         {p->mean, {b, 1, c * d}, {p->mean_batch, 0, 1}},
-        {p->covariance, {b, 1, c * s}, {p->covariance_batch, 0, 1}},
+        {p->covariance, {b, 1, all}, {p->covariance_batch, 0, 1}},
         {joint ? p->value_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
         {joint ? p->cross : NULL, {b, joint, c * p->value_width * d}, {p->cross_batch, 0, 1}},
         {p->out, {b, m, e}, {p->out_batch, p->out_row, 1}},
@@ -112,7 +118,7 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
         {p->dtilt, {b, m, d}, {p->dtilt_batch, p->dtilt_row, 1}},
         {p->dlog_weight, {b, 1, c}, {p->log_weight_batch, 0, 1}},
         {p->dmean, {b, 1, c * d}, {p->mean_batch, 0, 1}},
-        {p->dcovariance, {b, 1, c * s}, {p->covariance_batch, 0, 1}},
+        {p->dcovariance, {b, 1, all}, {p->covariance_batch, 0, 1}},
         {joint ? p->dvalue_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
         {joint ? p->dcross : NULL, {b, joint, c * p->value_width * d}, {p->cross_batch, 0, 1}},
     };
@@ -184,12 +190,12 @@ int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int di
         status = sattn_par_check(p->threads);
     if (status != SATTN_OK)
         return status;
-    if ((p->flags & ~SATTN_ACCUMULATE) != 0 || p->reserved != 0)
+    if ((p->flags & ~(SATTN_ACCUMULATE | SATTN_SHARED_COVARIANCE)) != 0)
         return SATTN_EOPTION;
     views v;
     list_views(&v, p, direction);
     if (!v.required[3])
-        p->covariance = NULL;
+        p->covariance = p->dcovariance = NULL;
     if (!p->value_width)
         p->value_mean = p->cross = p->dvalue_mean = p->dcross = NULL;
     if (direction == SATTN_SHAPE)
@@ -220,7 +226,7 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
 {
     const int64_t c = p->components, d = p->width, e = sattn_value_width(p);
     const int64_t matrix =
-        (p->covariance_kind == SATTN_COVARIANCE_FULL ? d : 4) + (p->cross ? e : 0);
+        (sattn_kernel_kind(p) == SATTN_COVARIANCE_FULL ? d : 4) + (p->cross ? e : 0);
     sattn_mixture_plan q = {0};
     const double work =
         (double)p->batch * (double)p->queries * (double)c * (double)d * (double)matrix;
@@ -228,12 +234,13 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
     q.tiles = (p->queries + SATTN_TILE - 1) / SATTN_TILE;
     q.windows = (c + SATTN_WINDOW - 1) / SATTN_WINDOW;
     q.mixtures = p->log_weight_batch || p->mean_batch ? p->batch : p->batch > 0;
+    q.covariances = p->covariance_batch ? p->batch : p->batch > 0;
     q.block = block_of(c, p->queries, element_bytes);
     q.state = (e + 2) * SATTN_TILE;
     q.lanes =
         direction == SATTN_BACKWARD && is_independent(p) && p->batch >= q.threads ? q.threads : 1;
     q.split = direction == SATTN_FORWARD && q.windows > 1 && p->batch * q.tiles < 2 * q.threads;
-    q.plane = q.block * (2 * c + 1 + (p->covariance_kind == SATTN_COVARIANCE_DIAG ? 2 * d : 0));
+    q.plane = q.block * (2 * c + 1 + (sattn_kernel_kind(p) == SATTN_COVARIANCE_DIAG ? 2 * d : 0));
     int64_t states = 0, planes = 0;
     /* the widest user of a thread's scratch: tiles of either pass, or a panel of an outer product
      */
@@ -242,9 +249,14 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
     const int64_t panel = SATTN_PANEL * (SATTN_CHUNK + (d > e ? d : e)) + SATTN_PANEL;
     if (q.scratch_size < panel)
         q.scratch_size = panel;
-    int64_t scratch = q.scratch_size, centred = q.mixtures;
+    if (q.scratch_size < 2 * d * sattn_factor_width(p))
+        q.scratch_size = 2 * d * sattn_factor_width(p);
+    if (sattn_expanded_kind(p) != p->covariance_kind)
+        q.expanded = sattn_expanded_kind(p) == SATTN_COVARIANCE_FULL ? d * d : d;
+    int64_t scratch = q.scratch_size, centred = q.mixtures, matrices = q.covariances;
     if (!sattn_grow(&scratch, q.threads) || !sattn_grow(&centred, c + 1) ||
-        !sattn_grow(&centred, d))
+        !sattn_grow(&centred, d) || !sattn_grow(&matrices, sattn_covariance_count(p)) ||
+        !sattn_grow(&matrices, q.expanded))
         return SATTN_ESIZE;
     if (q.split) {
         states = q.state;
@@ -258,7 +270,9 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
     }
     /* multiples of 16 elements keep every part on a cache line */
     q.centred = 0;
-    q.states = (centred + 15) / 16 * 16;
+    q.matrices = (centred + 15) / 16 * 16;
+    q.slopes = q.matrices + (matrices + 15) / 16 * 16;
+    q.states = q.slopes + (direction == SATTN_BACKWARD ? (matrices + 15) / 16 * 16 : 0);
     q.planes = q.states + (states + 15) / 16 * 16;
     q.scratch = q.planes + (planes + 15) / 16 * 16;
     q.elements = q.scratch + scratch;

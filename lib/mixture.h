@@ -21,9 +21,45 @@ static inline int64_t sattn_value_width(const sattn_mixture *p)
 /* Elements of `covariance` for one component. */
 static inline int64_t sattn_covariance_width(const sattn_mixture *p)
 {
-    return p->covariance_kind == SATTN_COVARIANCE_FULL   ? p->width * p->width
-           : p->covariance_kind == SATTN_COVARIANCE_DIAG ? p->width
-                                                         : 0;
+    const int64_t d = p->width, widths[] = {0, d, d * d, 1, d * d, d * (1 + p->rank)};
+    return widths[p->covariance_kind];
+}
+
+static inline int sattn_is_shared(const sattn_mixture *p)
+{
+    return (p->flags & SATTN_SHARED_COVARIANCE) != 0;
+}
+
+/* Covariances of one batch entry. */
+static inline int64_t sattn_covariance_count(const sattn_mixture *p)
+{
+    return sattn_is_shared(p) ? 1 : p->components;
+}
+
+/* The kind a covariance is multiplied out to: ZERO, DIAG or FULL. */
+static inline int32_t sattn_expanded_kind(const sattn_mixture *p)
+{
+    static const int32_t kinds[] = {
+        [SATTN_COVARIANCE_ZERO] = SATTN_COVARIANCE_ZERO,
+        [SATTN_COVARIANCE_DIAG] = SATTN_COVARIANCE_DIAG,
+        [SATTN_COVARIANCE_FULL] = SATTN_COVARIANCE_FULL,
+        [SATTN_COVARIANCE_ISOTROPIC] = SATTN_COVARIANCE_DIAG,
+        [SATTN_COVARIANCE_CHOLESKY] = SATTN_COVARIANCE_FULL,
+        [SATTN_COVARIANCE_LOW_RANK] = SATTN_COVARIANCE_FULL,
+    };
+    return kinds[p->covariance_kind];
+}
+
+/* The kind that the kernels work with: a shared covariance is none of their business. */
+static inline int32_t sattn_kernel_kind(const sattn_mixture *p)
+{
+    return sattn_is_shared(p) ? SATTN_COVARIANCE_ZERO : sattn_expanded_kind(p);
+}
+
+/* Columns of the factor F of S = diag(s) + F F'; 0: the kind has none. */
+static inline int64_t sattn_factor_width(const sattn_mixture *p)
+{
+    return p->covariance_kind == SATTN_COVARIANCE_CHOLESKY ? p->width : p->rank;
 }
 
 /* How a call is cut, and where things are in its workspace (offsets and sizes in elements). Every
@@ -36,7 +72,11 @@ typedef struct sattn_mixture_plan {
     int split;             /* forward: windows are tasks of their own */
     int64_t block;         /* backward: queries whose weights are kept at once */
     int32_t lanes;         /* backward: batch entries worked on at once, each by threads / lanes */
+    int64_t covariances;   /* batch entries with covariances of their own: B or 1 */
     int64_t centred;       /* [mixtures][C + 1][D]: centred means, then the centre */
+    int64_t expanded;      /* elements of one expanded covariance, 0 = they are used as given */
+    int64_t matrices;      /* [covariances][C or 1][expanded] */
+    int64_t slopes;        /* backward: their gradients, likewise */
     int64_t states, state; /* forward, split: [B][tiles][windows] states of `state` elements */
     int64_t planes, plane; /* backward: [lanes] planes of `plane` elements */
     int64_t scratch, scratch_size; /* [threads] */

@@ -82,6 +82,8 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
      */
     kernels()->gemm(&(gemm){d, SATTN_TILE, 1, FN(sattn_call_centre)(k->k, k->b), 1, 0,
                             rows + 3 * SATTN_TILE, SATTN_TILE, dtilt, SATTN_TILE, NULL, 0, 0});
+    FN(sattn_shared_pull)
+    (k->k, k->b, tilt, dout, rows + 3 * SATTN_TILE, rows + 2 * SATTN_TILE, dtilt, rest);
     struct FN(sattn_components) run;
     int64_t first, count;
     for (int64_t w = 0; w < p->components; w += SATTN_WINDOW) {
@@ -252,18 +254,6 @@ static void reset(const sattn_mixture *p, void *gradient, int64_t batch_stride, 
         memset((real *)gradient + b * batch_stride, 0, (size_t)count * sizeof(real));
 }
 
-/* dS := (dS + dS') / 2, one component a task */
-static void symmetrise(void *context, int64_t task, int32_t thread)
-{
-    const call *k = context;
-    const int64_t d = k->p->width, c = k->p->components, b = task / c;
-    real *s = (real *)k->p->dcovariance + b * k->p->covariance_batch + task % c * d * d;
-    (void)thread;
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t j = 0; j < i; j++)
-            s[i * d + j] = s[j * d + i] = (s[i * d + j] + s[j * d + i]) * (real)0.5;
-}
-
 int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
 {
     sattn_mixture p;
@@ -280,17 +270,18 @@ int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
     if (!(p.flags & SATTN_ACCUMULATE)) {
         reset(&p, p.dlog_weight, p.log_weight_batch, c);
         reset(&p, p.dmean, p.mean_batch, c * p.width);
-        reset(&p, p.dcovariance, p.covariance_batch, c * sattn_covariance_width(&p));
+        reset(&p, p.dcovariance, p.covariance_batch,
+              sattn_covariance_count(&p) * sattn_covariance_width(&p));
         reset(&p, p.dvalue_mean, p.value_mean_batch, c * e);
         reset(&p, p.dcross, p.cross_batch, c * e * p.width);
     }
+    FN(sattn_covariance_reset)(&k);
     if (plan.lanes > 1)
         sattn_par_for(p.batch, plan.lanes, one_entry, &k);
     for (int64_t b = 0; plan.lanes == 1 && b < p.batch; b++)
         entry(&k, b, 0, -1, plan.threads);
-    if (p.dcovariance && p.covariance_kind == SATTN_COVARIANCE_FULL)
-        sattn_par_for((p.covariance_batch ? p.batch : p.batch > 0) * c, plan.threads, symmetrise,
-                      &k);
+    FN(sattn_shared_sum)(&k);
+    FN(sattn_covariance_collect)(&k);
     sattn_free(k.owned);
     return SATTN_OK;
 }

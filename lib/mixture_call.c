@@ -111,7 +111,7 @@ static void centre_means(void *context, int64_t b, int32_t thread)
 int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixture_plan *plan)
 {
     const int64_t bytes = plan->elements * (int64_t)sizeof(real);
-    *k = (call){p, plan, p->work, NULL};
+    *k = (call){.given = p, .p = {*p}, .plan = plan, .work = p->work};
     if (check_log_weights(k) != SATTN_OK)
         return SATTN_EVALUE;
     if (!p->work)
@@ -121,5 +121,6 @@ int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixtur
     if (!k->work)
         return SATTN_ENOMEM;
     sattn_par_for(plan->mixtures, plan->threads, centre_means, k);
+    FN(sattn_covariance_expand)(k);
     return SATTN_OK;
 }

@@ -7,8 +7,19 @@
 #include "mixture.h"
 #include "real.h"
 
+/* Covariances multiplied out, and where the gradient with respect to them goes. */
 typedef struct {
-    const sattn_mixture *p;
+    int32_t kind;  /* ZERO, DIAG or FULL */
+    int64_t width; /* elements of one */
+    int64_t batch; /* stride of a batch entry */
+    const real *data;
+    real *slope; /* or NULL */
+} FN(sattn_matrices);
+
+typedef struct {
+    const sattn_mixture *given;
+    sattn_mixture p[1]; /* as the kernels see it: expanded covariances, a shared one left out */
+    FN(sattn_matrices) covariance;
     const sattn_mixture_plan *plan;
     real *work;
     void *owned; /* workspace to free at the end, or NULL */
@@ -16,7 +27,7 @@ typedef struct {
 
 typedef struct FN(sattn_components) FN(sattn_components);
 
-/* Checks the log weights, finds the workspace, centres the means.
+/* Checks the log weights, finds the workspace, centres the means, expands the covariances.
  * SATTN_OK, SATTN_EVALUE, SATTN_EWORKSPACE, SATTN_ENOMEM. */
 int32_t FN(sattn_call_begin)(FN(sattn_call) * call, const sattn_mixture *p,
                              const sattn_mixture_plan *plan);
@@ -28,5 +39,20 @@ int64_t FN(sattn_call_run)(const FN(sattn_call) * call, int64_t b, int64_t from,
 
 /* The centre of batch entry b's means. */
 const real *FN(sattn_call_centre)(const FN(sattn_call) * call, int64_t b);
+
+/* mixture_covariance.c: multiplies the covariances out; sets the gradient of what it multiplied out
+ * to 0; at the end hands that gradient back to the caller's kind. */
+void FN(sattn_covariance_expand)(FN(sattn_call) * call);
+void FN(sattn_covariance_reset)(const FN(sattn_call) * call);
+void FN(sattn_covariance_collect)(const FN(sattn_call) * call);
+
+/* mixture_shared.c: what a covariance shared by all components adds to the outputs of forward; to
+ * b's offset and to dtilt of one tile of backward (tiles as there; scratch: D rows); and its
+ * gradient. They do nothing for a mixture without. */
+void FN(sattn_shared_forward)(const FN(sattn_call) * call);
+void FN(sattn_shared_pull)(const FN(sattn_call) * call, int64_t b, const real *tilt,
+                           const real *dout, const real *dcgf, real *offset, real *dtilt,
+                           real *scratch);
+void FN(sattn_shared_sum)(const FN(sattn_call) * call);
 
 #endif

@@ -165,6 +165,7 @@ int32_t FN(sattn_mixture_forward)(const sattn_mixture *given)
     } else {
         sattn_par_for(tiles, plan.threads, whole_tile, &k);
     }
+    FN(sattn_shared_forward)(&k);
     sattn_free(k.owned);
     return SATTN_OK;
 }

@@ -22,6 +22,13 @@ extern "C" {
 #define SATTN_COVARIANCE_ZERO 0 /* nothing, NULL: atoms; softmax attention over C keys */
 #define SATTN_COVARIANCE_DIAG 1 /* [D] variances */
 #define SATTN_COVARIANCE_FULL 2 /* [D][D], symmetric */
+#define SATTN_COVARIANCE_ISOTROPIC 3 /* [1] variance s, S = s I */
+#define SATTN_COVARIANCE_CHOLESKY 4  /* [D][D] lower L, S = L L'; above the diagonal: never read */
+#define SATTN_COVARIANCE_LOW_RANK 5  /* [D] variances s, [D][rank] F: S = diag(s) + F F' */
+
+/* Flags, besides SATTN_ACCUMULATE: one covariance for all components, `covariance` is [B][layout],
+ * its gradient the sum over them. */
+#define SATTN_SHARED_COVARIANCE 2
 
 /* One problem: shapes, options and pointers to arrays of float (for _f32) or double (for _f64).
  * Fill it with sattn_mixture_init, set the pointers that you have, change strides if your arrays
@@ -35,9 +42,9 @@ typedef struct sattn_mixture {
     int64_t batch, queries, components, width; /* B, M, C, D */
     int64_t value_width;     /* E: 0 = the values are the keys; > 0 = joint blocks */
     int32_t covariance_kind; /* SATTN_COVARIANCE_... */
-    int32_t flags;           /* SATTN_ACCUMULATE or 0 */
+    int32_t flags;           /* SATTN_ACCUMULATE, SATTN_SHARED_COVARIANCE */
     int32_t threads;         /* as in base.h */
-    int32_t reserved;        /* 0 */
+    int32_t rank;            /* of F, kind LOW_RANK; else 0 */
 
     /* Inputs */
     const void *tilt; /* [B][M][D] u */
@@ -72,7 +79,8 @@ typedef struct sattn_mixture {
     /* Outputs of backward; any may be NULL. Parameter gradients have their parameter's strides;
      * those of parameters that the kind or E = 0 does without are not touched.
      * dcovariance of kind FULL is symmetric (so must be what it is added to): entry ij holds half
-     * of the derivative with respect to the pair S_ij = S_ji when i != j. */
+     * of the derivative with respect to the pair S_ij = S_ji when i != j. That of kind CHOLESKY is
+     * 0 (accumulating: untouched) above the diagonal. */
     void *dtilt; /* [B][M][D] */
     int64_t dtilt_batch, dtilt_row;
     void *dlog_weight, *dmean, *dcovariance, *dvalue_mean, *dcross;
@@ -84,7 +92,8 @@ typedef struct sattn_mixture {
 } sattn_mixture;
 
 /* Fills *p with the packed strides of the shape, all pointers NULL, all options 0.
- * `size` is sizeof (sattn_mixture).
+ * `size` is sizeof (sattn_mixture). Kind LOW_RANK: set rank, and covariance_batch to
+ * C D (1 + rank). A shared covariance: set covariance_batch to its layout's size.
  * Errors: SATTN_ENULL, SATTN_ESTRUCT (size), SATTN_ESIZE (a negative or overflowing shape),
  *         SATTN_EOPTION (covariance_kind). */
 SATTN_API int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_t queries,
@@ -119,6 +128,8 @@ SATTN_API int32_t sattn_mixture_forward_f64(const sattn_mixture *p);
  *   dcovariance_c = sum b_c u u' / 2 (+ w_c (dout u' + u dout') / 2  if key = value)
  *   dvalue_mean_c = sum w_c dout     dcross_c = sum w_c dout u'
  *   dtilt = sum_c b_c (m_c + S_c u) + w_c S_c dout     (joint: w_c X_c' dout instead)
+ *   Kinds made of others, from the gradient G of S:  ISOTROPIC trace G;  CHOLESKY lower triangle of
+ *   2 G L;  LOW_RANK the diagonal of G, 2 G F.
  *   The sums run over the queries (and the batch, for a shared parameter).
  *
  * Errors:  as forward; SATTN_ENULL also if out or stats is NULL, or a gradient is asked for a

@@ -129,7 +129,7 @@ static const struct {
     MEMBER(sattn_mixture, covariance_kind, 48),
     MEMBER(sattn_mixture, flags, 52),
     MEMBER(sattn_mixture, threads, 56),
-    MEMBER(sattn_mixture, reserved, 60),
+    MEMBER(sattn_mixture, rank, 60),
     MEMBER(sattn_mixture, tilt, 64),
     MEMBER(sattn_mixture, tilt_batch, 72),
     MEMBER(sattn_mixture, tilt_row, 80),

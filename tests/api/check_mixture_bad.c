@@ -69,10 +69,11 @@ static const change changes[] = {
     BOTH(width, (int64_t)1 << 31, ESIZE), /* its square */
     BOTH(value_width, INT64_MAX, ESIZE),
     BOTH(covariance_kind, -1, EOPTION),
-    BOTH(covariance_kind, 3, EOPTION),
-    BOTH(flags, 2, EOPTION),
+    BOTH(covariance_kind, SATTN_COVARIANCE_LOW_RANK + 1, EOPTION),
+    BOTH(rank, -1, EOPTION),
+    BOTH(rank, 1, EOPTION), /* kind FULL */
+    BOTH(flags, 4, EOPTION),
     BOTH(flags, INT32_MIN, EOPTION),
-    BOTH(reserved, 1, EOPTION),
     BOTH(threads, -1, EVALUE),
     BOTH(threads, SATTN_MAX_THREADS + 1, EVALUE),
     BOTH(tilt, 0, ENULL),
@@ -237,7 +238,7 @@ Test(mixture_bad, init_and_workspace)
     check(sattn_mixture_init(&p, size, 1, 1, 1, many, 0, 2) == SATTN_ESIZE);
     check(sattn_mixture_init(&p, size, 1, 1, 1, many, many, 0) == SATTN_ESIZE);
     check(sattn_mixture_init(&p, size, 0, many, 1, many, 0, 0) == SATTN_ESIZE);
-    check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, 3) == SATTN_EOPTION);
+    check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, 6) == SATTN_EOPTION);
     check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, -1) == SATTN_EOPTION);
     check(is_untouched(&p, sizeof p));
     check(sattn_mixture_init(&p, size, 1, 1, 1, 1, 0, 0) == SATTN_OK);

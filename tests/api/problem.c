@@ -38,11 +38,12 @@ static array form_of(const shape *s, int i)
 {
     const int64_t m = s->queries, c = s->components, d = s->width,
                   e = s->value_width ? s->value_width : d;
-    const int64_t layout[] = {0, d, d * d}, joint = s->value_width > 0;
+    const int64_t layout[] = {0, d, d * d, 1, d * d, d * (1 + RANK)}, joint = s->value_width > 0;
+    const int64_t covariances = s->kind < SHARED ? c : 1;
     const array forms[INPUTS + 5] = {{.rows = m, .cols = d},
                                      {.rows = 1, .cols = c},
                                      {.rows = 1, .cols = c * d},
-                                     {.rows = 1, .cols = c * layout[s->kind]},
+                                     {.rows = 1, .cols = covariances * layout[s->kind % SHARED]},
                                      {.rows = 1, .cols = joint ? c * e : 0},
                                      {.rows = 1, .cols = joint && s->cross ? c * e * d : 0},
                                      {.rows = m, .cols = e},
@@ -66,7 +67,7 @@ static int is_dead(const shape *s, int64_t b, int64_t c)
 }
 
 /* Positive semi-definite and symmetric to the bit: A A' / D, of rank 1 for one component in four */
-static void fill_covariance(rng *r, real *to, int64_t d, int64_t c)
+static void fill_full(rng *r, real *to, int64_t d, int64_t c)
 {
     double factor[64 * 64];
     const int64_t rank = c % 4 == 3 ? 1 : d;
@@ -81,6 +82,22 @@ static void fill_covariance(rng *r, real *to, int64_t d, int64_t c)
         }
 }
 
+/* The triangle of a factor that is not read stays NaN. */
+static void fill_covariance(rng *r, real *to, const shape *s, int64_t c)
+{
+    const int64_t d = s->width, kind = s->kind % SHARED;
+    if (kind == SATTN_COVARIANCE_FULL)
+        fill_full(r, to, d, c);
+    for (int64_t i = 0; kind == SATTN_COVARIANCE_CHOLESKY && i < d; i++)
+        random_fill(r, to + i * d, i + 1, -1 / sqrt((double)d), 1 / sqrt((double)d));
+    if (kind == SATTN_COVARIANCE_LOW_RANK)
+        random_fill(r, to + d, d * RANK, -0.5, 0.5);
+    if (kind == SATTN_COVARIANCE_DIAG || kind == SATTN_COVARIANCE_LOW_RANK)
+        random_fill(r, to, d, 0, 1);
+    if (kind == SATTN_COVARIANCE_ISOTROPIC)
+        random_fill(r, to, 1, 0, 1);
+}
+
 /* Numbers come in the order of the elements; those of dead components stay NaN. */
 static void fill(const shape *s, const array *a, int i)
 {
@@ -88,15 +105,16 @@ static void fill(const shape *s, const array *a, int i)
     const int is_parameter = i >= LOG_WEIGHT && i <= CROSS;
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t row = 0; row < a->rows; row++) {
-            const int64_t parts = is_parameter ? s->components : 1, width = a->cols / parts;
+            const int one = !is_parameter || (i == COVARIANCE && s->kind >= SHARED);
+            const int64_t parts = one ? 1 : s->components, width = a->cols / parts;
             for (int64_t c = 0; c < parts; c++) {
                 real *to = cell(a, b, row, c * width);
                 const double reach = i == TILT ? s->reach : i == LOG_WEIGHT ? 2 : 1;
-                if (i == COVARIANCE && s->kind == SATTN_COVARIANCE_FULL)
-                    fill_covariance(&r, to, s->width, c);
+                if (i == COVARIANCE)
+                    fill_covariance(&r, to, s, c);
                 else
-                    random_fill(&r, to, width, i == COVARIANCE ? 0 : -reach, reach);
-                if (is_parameter && is_dead(s, b, c))
+                    random_fill(&r, to, width, -reach, reach);
+                if (is_parameter && (one ? s->dead == 1 : is_dead(s, b, c)))
                     memset(to, 0xff, (size_t)width * sizeof *to);
                 if (i == LOG_WEIGHT && is_dead(s, b, c))
                     *to = -INFINITY;
@@ -115,7 +133,9 @@ problem make_problem(const shape *s)
        (int)s->kind, s->cross, s->shared, (int)s->gap, (int)s->side, (int)s->offset, s->dead,
        s->reach, (int)s->seed, (int)sattn_isa());
     cr_assert(sattn_mixture_init(p, sizeof *p, s->batch, s->queries, s->components, s->width,
-                                 s->value_width, s->kind) == SATTN_OK);
+                                 s->value_width, s->kind % SHARED) == SATTN_OK);
+    p->rank = s->kind % SHARED == SATTN_COVARIANCE_LOW_RANK ? RANK : 0;
+    p->flags = s->kind >= SHARED ? SATTN_SHARED_COVARIANCE : 0;
     for (int i = 0; i < ARRAYS; i++) {
         array *a = &x.a[i];
         *a = form_of(s, i);
@@ -214,12 +234,14 @@ static void refer_to_entry(const problem *x, const reference *r, int64_t b)
     const oracle_mixture o = {c,
                               d,
                               s->value_width,
-                              s->kind,
+                              s->kind % SHARED,
                               r->in[LOG_WEIGHT],
                               r->in[MEAN],
                               r->in[COVARIANCE],
                               r->in[VALUE_MEAN],
-                              s->cross ? r->in[CROSS] : NULL};
+                              s->cross ? r->in[CROSS] : NULL,
+                              RANK,
+                              s->kind >= SHARED};
     oracle_gradients g = {NULL,
                           entry(x, r, DLOG_WEIGHT, b),
                           entry(x, r, DMEAN, b),

@@ -36,9 +36,12 @@ enum {
 #define ALL_PARAMETERS                                                                             \
     (1u << LOG_WEIGHT | 1u << MEAN | 1u << COVARIANCE | 1u << VALUE_MEAN | 1u << CROSS)
 
+/* Kinds of covariance, and how many there are with the shared ones */
+enum { SHARED = SATTN_COVARIANCE_LOW_RANK + 1, KINDS = 2 * SHARED, RANK = 2 };
+
 typedef struct {
     int64_t batch, queries, components, width, value_width; /* B, M, C, D, E (0: values = keys) */
-    int32_t kind;
+    int32_t kind; /* of covariance; from SHARED on: kind - SHARED, shared by all components */
     int cross;       /* joint blocks have X */
     unsigned shared; /* bit LOG_WEIGHT, MEAN, ...: one parameter for the whole batch */
     int64_t gap;     /* elements between rows and between batch entries */

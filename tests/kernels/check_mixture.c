@@ -171,7 +171,9 @@ static void check_lane(const tile *t, int64_t q)
                               widened(t->c.mean, c * d, mean),
                               widened(t->c.covariance, c * s, covariance),
                               widened(t->c.value_mean, c * e, value),
-                              t->c.cross ? widened(t->c.cross, c * e * d, cross) : NULL};
+                              t->c.cross ? widened(t->c.cross, c * e * d, cross) : NULL,
+                              0,
+                              0};
     for (int64_t i = 0; i < d; i++)
         tilt[i] = t->tilt[i * TILE + q];
     for (int64_t i = 0; i < e; i++)

@@ -34,13 +34,43 @@ static int is_live(const oracle_mixture *x, int64_t c)
     return x->log_weight[c] != -INFINITY;
 }
 
-/* Entry (i, j) of component c's covariance */
-static wide covariance(const oracle_mixture *x, int64_t c, int64_t i, int64_t j)
+/* Component c's covariance as it is stored */
+static const double *stored(const oracle_mixture *x, int64_t c)
+{
+    const int64_t d = x->width, sizes[] = {0, d, d * d, 1, d * d, d * (1 + x->rank)};
+    return x->covariance + (x->shared ? 0 : c * sizes[x->kind]);
+}
+
+/* Columns of the factor F of S = F F' (+ a diagonal) */
+static int64_t factors(const oracle_mixture *x)
+{
+    return x->kind == ORACLE_CHOLESKY ? x->width : x->kind == ORACLE_LOW_RANK ? x->rank : 0;
+}
+
+static wide factor(const oracle_mixture *x, int64_t c, int64_t i, int64_t p)
 {
     const int64_t d = x->width;
+    if (x->kind == ORACLE_LOW_RANK)
+        return stored(x, c)[d + i * x->rank + p];
+    return p <= i ? stored(x, c)[i * d + p] : 0;
+}
+
+/* Entry (i, j) of component c's covariance, and in `error` the magnitudes that it is the sum of */
+static number covariance(const oracle_mixture *x, int64_t c, int64_t i, int64_t j)
+{
+    number s = {0, 0};
     if (x->kind == ORACLE_FULL)
-        return x->covariance[(c * d + i) * d + j];
-    return x->kind == ORACLE_DIAG && i == j ? x->covariance[c * d + i] : 0;
+        s.value = stored(x, c)[i * x->width + j];
+    else if (i == j && (x->kind == ORACLE_DIAG || x->kind == ORACLE_LOW_RANK))
+        s.value = stored(x, c)[i];
+    else if (i == j && x->kind == ORACLE_ISOTROPIC)
+        s.value = stored(x, c)[0];
+    s.error = fabsl(s.value);
+    for (int64_t p = 0; p < factors(x); p++) {
+        s.value += factor(x, c, i, p) * factor(x, c, j, p);
+        s.error += fabsl(factor(x, c, i, p) * factor(x, c, j, p));
+    }
+    return s;
 }
 
 static wide cross(const oracle_mixture *x, int64_t c, int64_t i, int64_t j)
@@ -83,22 +113,22 @@ static void centre_means(query *q, const oracle_mixture *x)
 /* Key, value and logit of component c */
 static void component(query *q, const oracle_mixture *x, const double *u, int64_t c)
 {
-    const int64_t d = q->d, e = q->e;
+    const int64_t d = q->d, e = q->e, steps = d + 1 + factors(x); /* factors are multiplied out */
     wide logit = x->log_weight[c], size = fabsl(logit), error = 0;
     for (int64_t i = 0; i < d; i++) {
         const wide m = x->mean[c * d + i] - q->centre[i];
         wide g = 0, g_size = 0;
         for (int64_t j = 0; j < d; j++) {
-            g += covariance(x, c, i, j) * u[j];
-            g_size += fabsl(covariance(x, c, i, j) * u[j]);
+            g += covariance(x, c, i, j).value * u[j];
+            g_size += covariance(x, c, i, j).error * fabsl(u[j]);
         }
         q->key_size[c * d + i] = fabsl(m) + g_size;
-        q->key[c * d + i] = (number){m + g, fabsl(m) + (d + 1) * (fabsl(m) + g_size)};
+        q->key[c * d + i] = (number){m + g, fabsl(m) + steps * (fabsl(m) + g_size)};
         logit += u[i] * (m + g / 2);
         size += fabsl(u[i] * m) + fabsl(u[i]) * g_size / 2;
         error += fabsl(u[i]) * (fabsl(m) + q->key[c * d + i].error / 2);
     }
-    q->logit[c] = (number){logit, error + (2 * d + 6) * size};
+    q->logit[c] = (number){logit, error + (2 * d + 6 + factors(x)) * size};
     for (int64_t i = 0; i < e; i++) {
         if (!x->value_width) {
             q->value[c * e + i] = q->key[c * d + i];
@@ -206,38 +236,76 @@ static number slope(const query *q, const oracle_mixture *x, const double *g, do
     return (number){w.value * t, fabsl(t) * w.error + w.value * error + fabsl(w.value * t)};
 }
 
-static void add_parameters(const query *q, const oracle_mixture *x, const double *u,
-                           const double *g, int64_t c, number b, int64_t terms,
-                           const oracle_gradients *to)
+/* What a query and a component contribute to gradients */
+typedef struct {
+    const oracle_mixture *x;
+    const double *u, *key_g, *g; /* key_g: dout where the values are the keys, else zeros */
+    int64_t c, terms;
+    number b, w;
+} share;
+
+/* dS_ij = b u_i u_j / 2 + w (g_i u_j + u_i g_j) / 2 */
+static void add_entry(const share *s, int64_t i, int64_t j, int64_t more, number *to)
 {
-    const int64_t d = q->d, e = q->e, joint = x->value_width > 0;
-    const number w = q->weight[c];
-    const wide size_b = fabsl(b.value);
-    if (to->log_weight)
-        add(&to->log_weight[c], terms, b.value, size_b, b.error);
-    for (int64_t i = 0; i < d; i++) {
-        const wide gi = joint ? 0 : g[i];
-        if (to->mean)
-            add(&to->mean[c * d + i], terms, b.value * u[i] + w.value * gi,
-                size_b * fabsl(u[i]) + w.value * fabsl(gi),
-                b.error * fabsl(u[i]) + w.error * fabsl(gi));
-        for (int64_t j = 0; to->covariance && x->kind != ORACLE_ZERO && j < d; j++) {
-            if (x->kind == ORACLE_DIAG && j != i)
-                continue;
-            const wide gj = joint ? 0 : g[j], uu = (wide)u[i] * u[j] / 2;
-            const wide gu = (gi * u[j] + u[i] * gj) / 2;
-            const wide gu_size = (fabsl(gi * u[j]) + fabsl(u[i] * gj)) / 2;
-            add(&to->covariance[x->kind == ORACLE_DIAG ? c * d + i : (c * d + i) * d + j], terms,
-                b.value * uu + w.value * gu, size_b * fabsl(uu) + w.value * gu_size,
-                b.error * fabsl(uu) + w.error * gu_size);
-        }
+    const wide uu = (wide)s->u[i] * s->u[j] / 2;
+    const wide one = (wide)s->key_g[i] * s->u[j] / 2, two = (wide)s->u[i] * s->key_g[j] / 2;
+    add(to, s->terms + more, s->b.value * uu + s->w.value * (one + two),
+        fabsl(s->b.value * uu) + s->w.value * (fabsl(one) + fabsl(two)),
+        s->b.error * fabsl(uu) + s->w.error * (fabsl(one) + fabsl(two)));
+}
+
+/* dF_ip = 2 (dS F)_ip = b u_i t_p + w (g_i t_p + u_i h_p), t = F'u, h = F'g */
+static void add_factor(const share *s, int64_t i, int64_t p, number *to)
+{
+    number t = {0, 0}, h = {0, 0};
+    for (int64_t j = 0; j < s->x->width; j++) {
+        const wide f = factor(s->x, s->c, j, p);
+        t.value += f * s->u[j], t.error += fabsl(f * s->u[j]);
+        h.value += f * s->key_g[j], h.error += fabsl(f * s->key_g[j]);
     }
-    for (int64_t i = 0; joint && i < e; i++) {
+    const wide u = s->u[i], g = s->key_g[i], gu = fabsl(g) * t.error + fabsl(u) * h.error;
+    add(to, s->terms + 2 * s->x->width,
+        s->b.value * u * t.value + s->w.value * (g * t.value + u * h.value),
+        fabsl(s->b.value * u) * t.error + s->w.value * gu,
+        s->b.error * fabsl(u) * t.error + s->w.error * gu);
+}
+
+static void add_covariance(const share *s, number *to)
+{
+    const int64_t d = s->x->width, n = factors(s->x), kind = s->x->kind;
+    to += stored(s->x, s->c) - s->x->covariance;
+    for (int64_t i = 0; i < d; i++) {
+        if (kind == ORACLE_ISOTROPIC)
+            add_entry(s, i, i, d, to);
+        if (kind == ORACLE_DIAG || kind == ORACLE_LOW_RANK)
+            add_entry(s, i, i, 0, to + i);
+        for (int64_t j = 0; kind == ORACLE_FULL && j < d; j++)
+            add_entry(s, i, j, 0, to + i * d + j);
+        for (int64_t p = 0; p < n; p++)
+            if (kind == ORACLE_LOW_RANK || p <= i)
+                add_factor(s, i, p, to + (kind == ORACLE_LOW_RANK ? d : 0) + i * n + p);
+    }
+}
+
+static void add_parameters(const share *s, const oracle_gradients *to)
+{
+    const int64_t c = s->c, d = s->x->width, e = s->x->value_width, terms = s->terms;
+    const number b = s->b, w = s->w;
+    if (to->log_weight)
+        add(&to->log_weight[c], terms, b.value, fabsl(b.value), b.error);
+    for (int64_t i = 0; to->mean && i < d; i++) {
+        const wide u = s->u[i], g = s->key_g[i];
+        add(&to->mean[c * d + i], terms, b.value * u + w.value * g,
+            fabsl(b.value * u) + w.value * fabsl(g), b.error * fabsl(u) + w.error * fabsl(g));
+    }
+    if (to->covariance && s->x->kind != ORACLE_ZERO)
+        add_covariance(s, to->covariance);
+    for (int64_t i = 0; i < e; i++) {
         if (to->value_mean)
-            add(&to->value_mean[c * e + i], terms, w.value * g[i], w.value * fabsl(g[i]),
-                w.error * fabsl(g[i]));
+            add(&to->value_mean[c * e + i], terms, w.value * s->g[i], w.value * fabsl(s->g[i]),
+                w.error * fabsl(s->g[i]));
         for (int64_t j = 0; to->cross && j < d; j++) {
-            const wide gu = (wide)g[i] * u[j];
+            const wide gu = (wide)s->g[i] * s->u[j];
             add(&to->cross[(c * e + i) * d + j], terms, w.value * gu, w.value * fabsl(gu),
                 w.error * fabsl(gu));
         }
@@ -248,14 +316,15 @@ static void add_parameters(const query *q, const oracle_mixture *x, const double
 static void add_tilt(const query *q, const oracle_mixture *x, const double *g, int64_t c, number b,
                      number *tilt)
 {
-    const int64_t d = q->d, terms = q->c * ((q->d > q->e ? q->d : q->e) + 2);
+    const int64_t d = q->d, terms = q->c * ((q->d > q->e ? q->d : q->e) + 2) + factors(x);
     for (int64_t i = 0; i < d; i++) {
         const number key = q->key[c * d + i], w = q->weight[c];
         wide h = 0, h_size = 0;
         for (int64_t j = 0; j < q->e; j++) {
-            const wide entry = x->value_width ? cross(x, c, j, i) : covariance(x, c, i, j);
-            h += entry * g[j];
-            h_size += fabsl(entry * g[j]);
+            const wide y = x->value_width ? cross(x, c, j, i) : 0;
+            const number s = x->value_width ? (number){y, fabsl(y)} : covariance(x, c, i, j);
+            h += s.value * g[j];
+            h_size += s.error * fabsl(g[j]);
         }
         add(&tilt[i], terms, b.value * key.value + w.value * h,
             fabsl(b.value) * q->key_size[c * d + i] + w.value * h_size,
@@ -270,7 +339,8 @@ void oracle_backward(const oracle_mixture *x, const double *u, const double *dou
     wide weights = 0;
     visit(&q, x, u);
     number *tilt = calloc((size_t)q.d + 1, sizeof *tilt);
-    if (!tilt)
+    double *zeros = calloc((size_t)q.d + 1, sizeof *zeros);
+    if (!tilt || !zeros)
         abort();
     for (int64_t c = 0; c < q.c; c++) {
         if (!is_live(x, c))
@@ -278,7 +348,8 @@ void oracle_backward(const oracle_mixture *x, const double *u, const double *dou
         const number b = slope(&q, x, dout, dcgf, c);
         weights += q.weight[c].value;
         add_tilt(&q, x, dout, c, b, tilt);
-        add_parameters(&q, x, u, dout, c, b, terms, g);
+        add_parameters(
+            &(share){x, u, x->value_width ? zeros : dout, dout, c, terms, b, q.weight[c]}, g);
     }
     /* keys were centred: the slopes sum to dcgf */
     for (int64_t i = 0; i < q.d && weights > 0; i++)
@@ -286,5 +357,6 @@ void oracle_backward(const oracle_mixture *x, const double *u, const double *dou
     if (g->tilt)
         memcpy(g->tilt, tilt, (size_t)q.d * sizeof *tilt);
     free(tilt);
+    free(zeros);
     free(q.memory);
 }

@@ -15,17 +15,28 @@ typedef struct {
     long double value, error;
 } oracle_number;
 
-enum { ORACLE_ZERO = 0, ORACLE_DIAG = 1, ORACLE_FULL = 2 };
+/* Kinds of covariance: nothing, [D] variances, [D][D], [1], [D][D] lower L of L L', [D] variances
+ * and [D][rank] F of diag + F F' */
+enum {
+    ORACLE_ZERO,
+    ORACLE_DIAG,
+    ORACLE_FULL,
+    ORACLE_ISOTROPIC,
+    ORACLE_CHOLESKY,
+    ORACLE_LOW_RANK
+};
 
 typedef struct {
     int64_t components, width, value_width; /* C, D, E; E = 0: the values are the keys */
-    int kind;                               /* of covariance: nothing, [C][D] or [C][D][D] */
+    int kind;                               /* of covariance: [C][...], or [...] if shared */
     const double *log_weight, *mean, *covariance;
     const double *value_mean, *cross; /* [C][E], [C][E][D] or NULL = zero */
+    int64_t rank;                     /* of kind LOW_RANK */
+    int shared;                       /* one covariance for all components */
 } oracle_mixture;
 
 /* Gradients of <dout, out> + dcgf cgf; tilt is set, the others are added to; covariances of kind
- * FULL are symmetric. NULL = not wanted. */
+ * FULL are symmetric, those of CHOLESKY 0 above the diagonal. NULL = not wanted. */
 typedef struct {
     oracle_number *tilt, *log_weight, *mean, *covariance, *value_mean, *cross;
 } oracle_gradients;

@@ -42,6 +42,36 @@ def example():
     assert said in readme, said
 
 
+def kinds():
+    """Every kind, per component and shared, is the full covariance it stands for; gradients by differences."""
+    rng = np.random.default_rng(4)
+    c, d = 3, 4
+    u, dout, mean = rng.normal(size=(5, d)) / 2, rng.normal(size=(5, d)), rng.normal(size=(c, d))
+    for shared in (False, True):
+        head = () if shared else (c,)
+        s, f, l = rng.random(head + (d,)), rng.normal(size=head + (d, 2)) / 2, rng.normal(size=head + (d, d)) / 3
+        full = np.tril(l) @ np.tril(l).swapaxes(-1, -2)
+        for kind, given, same in (
+                (sattn.ISOTROPIC, s[..., :1], s[..., :1, None] * np.eye(d)),
+                (sattn.DIAG, s, s[..., None] * np.eye(d)),
+                (sattn.FULL, full, full),
+                (sattn.CHOLESKY, l, full),
+                (sattn.LOW_RANK, sattn.low_rank(s, f), s[..., None] * np.eye(d) + f @ f.swapaxes(-1, -2))):
+            mixture = sattn.Mixture(np.zeros(c), mean, given, kind=kind, shared=shared)
+            r = mixture.forward(u)
+            want = sattn.Mixture(np.zeros(c), mean, np.broadcast_to(same, (c, d, d))).forward(u)
+            assert np.allclose(r.out, want.out, atol=1e-13) and np.allclose(r.cgf, want.cgf, atol=1e-13)
+            g = mixture.backward(u, r, dout=dout)["covariance"]
+            step = rng.normal(size=given.shape)
+            if kind == sattn.FULL:
+                step += step.swapaxes(-1, -2)
+            loss = [(sattn.Mixture(np.zeros(c), mean, given + t * step, kind=kind, shared=shared)
+                     .forward(u).out * dout).sum() for t in (1e-5, -1e-5)]
+            assert abs((loss[0] - loss[1]) / 2e-5 - (g * step).sum()) < 1e-8, (kind, shared)
+    raises(ValueError, lambda: sattn.Mixture(np.zeros(c), mean, s, shared=True))
+    raises(ValueError, lambda: sattn.Mixture(np.zeros(c), mean, np.zeros((c, d + 1)), kind=sattn.LOW_RANK))
+
+
 def gradients():
     rng = np.random.default_rng(1)
     b, m, c, d, e = 2, 5, 3, 4, 2
@@ -108,6 +138,6 @@ def types():
         raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
 
 
-for check in (elementary, example, gradients, fitting, shapes, types):
+for check in (elementary, example, kinds, gradients, fitting, shapes, types):
     check()
     print(check.__name__, "holds")

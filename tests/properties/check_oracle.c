@@ -15,17 +15,22 @@ typedef struct {
     double tilt[D], dout[D], dcgf;
 } numbers;
 
+/* From SHARED on: kind - SHARED, shared by all components */
+enum { SHARED = ORACLE_LOW_RANK + 1, RANK = 2 };
+
 static oracle_mixture mixture_of(const numbers *x, int kind, int joint)
 {
     return (oracle_mixture){C,
                             D,
                             joint ? E : 0,
-                            kind,
+                            kind % SHARED,
                             x->log_weight,
                             x->mean,
                             x->covariance,
                             x->value_mean,
-                            joint == 2 ? x->cross : NULL};
+                            joint == 2 ? x->cross : NULL,
+                            RANK,
+                            kind >= SHARED};
 }
 
 static long double objective(const numbers *x, int kind, int joint)
@@ -43,7 +48,7 @@ static void fill(numbers *x, uint64_t seed, int kind)
 {
     rng r = seed_of(seed);
     random_fill(&r, (double *)x, (int64_t)(sizeof *x / sizeof(double)), -1, 1);
-    for (int c = 0; c < C && kind == ORACLE_FULL; c++)
+    for (int c = 0; c < C && kind % SHARED == ORACLE_FULL; c++)
         for (int i = 0; i < D; i++)
             for (int j = 0; j < i; j++)
                 x->covariance[(c * D + i) * D + j] = x->covariance[(c * D + j) * D + i];
@@ -83,9 +88,12 @@ static void check_gradients(uint64_t seed, int kind, int joint)
         check_slope(&x, kind, joint, &x.log_weight[i], &x.log_weight[i], log_weight[i].value);
     for (int i = 0; i < C * D; i++)
         check_slope(&x, kind, joint, &x.mean[i], &x.mean[i], mean[i].value);
-    for (int i = 0; kind == ORACLE_DIAG && i < C * D; i++)
+    static const int layout[] = {0, D, D * D, 1, D * D, D * (1 + RANK)};
+    const int full = kind % SHARED == ORACLE_FULL,
+              count = (kind < SHARED ? C : 1) * layout[kind % SHARED];
+    for (int i = 0; !full && i < count; i++)
         check_slope(&x, kind, joint, &x.covariance[i], &x.covariance[i], covariance[i].value);
-    for (int i = 0; kind == ORACLE_FULL && i < C * D * D; i++) {
+    for (int i = 0; full && i < count; i++) {
         const int row = i / D % D, col = i % D, mirror = i - row * D - col + col * D + row;
         check_slope(&x, kind, joint, &x.covariance[i], &x.covariance[mirror],
                     (row == col ? 1 : 2) * covariance[i].value);
@@ -100,7 +108,7 @@ static void check_gradients(uint64_t seed, int kind, int joint)
 Test(oracle, gradients)
 {
     for (uint64_t seed = 1; seed <= 20; seed++)
-        for (int kind = ORACLE_ZERO; kind <= ORACLE_FULL; kind++)
+        for (int kind = ORACLE_ZERO; kind < 2 * SHARED; kind++)
             for (int joint = 0; joint <= 2; joint++)
                 check_gradients(seed, kind, joint);
 }
@@ -109,7 +117,8 @@ Test(oracle, golden)
 {
     oracle_number log_weight[3] = {{0, 0}}, mean[6] = {{0, 0}}, covariance[12] = {{0, 0}};
     const oracle_mixture m = {
-        3, 2, 0, ORACLE_FULL, golden_log_weight(), golden.mean, golden.covariance, NULL, NULL};
+        3,    2, 0, ORACLE_FULL, golden_log_weight(), golden.mean, golden.covariance, NULL,
+        NULL, 0, 0};
     at("golden");
     for (int q = 0; q < 3; q++) {
         oracle_number out[2], cgf, weight[3], tilt[2];

@@ -21,7 +21,8 @@ library.sattn_build_info.restype = ctypes.c_char_p
 library.sattn_isa_name.restype = ctypes.c_char_p
 _I64, _I32, _F64, _PTR = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
 
-ZERO, DIAG, FULL = 0, 1, 2
+ZERO, DIAG, FULL, ISOTROPIC, CHOLESKY, LOW_RANK = range(6)
+ACCUMULATE, SHARED_COVARIANCE = 1, 2
 
 
 class SattnError(ValueError):
@@ -83,7 +84,7 @@ def _fields(text):
 class MixtureDescriptor(ctypes.Structure):
     """struct sattn_mixture of sattn/mixture.h"""
     _fields_ = _fields(
-        "i:size batch queries components width value_width;j:covariance_kind flags threads reserved;"
+        "i:size batch queries components width value_width;j:covariance_kind flags threads rank;"
         "p:tilt;i:tilt_batch tilt_row;p:log_weight;i:log_weight_batch;p:mean;i:mean_batch;"
         "p:covariance;i:covariance_batch;p:value_mean;i:value_mean_batch;p:cross;i:cross_batch;"
         "p:out;i:out_batch out_row;p:stats;i:stats_batch;p:cgf;i:cgf_batch;"
@@ -98,14 +99,22 @@ def _shaped(name, array, shape):
         raise ValueError(f"{name} has shape {array.shape}, not {shape} with at most a batch before it")
 
 
+def low_rank(variance, factor):
+    """variance [.., D] and factor [.., D, rank] as one array [.., D (1 + rank)] of kind LOW_RANK"""
+    factor = np.asarray(factor)
+    return np.concatenate([variance, factor.reshape(factor.shape[:-2] + (-1,))], axis=-1)
+
+
 class Mixture:
     """A Gaussian mixture as an infinite prompt. Arrays may have a leading batch axis B; one that has none
     is shared by the batch, and its gradient is the sum over it.
 
     log_weight [C], mean [C, D], covariance None, [C, D] (diagonal) or [C, D, D] (symmetric);
+    with `kind`: ISOTROPIC [C, 1], CHOLESKY [C, D, D] (its lower triangle), LOW_RANK as low_rank() packs it;
+    with `shared`, one covariance for all components, the axis C is left out (and `kind` is needed);
     for joint blocks value_mean [C, E] and cross None or [C, E, D]."""
 
-    def __init__(self, log_weight, mean, covariance=None, value_mean=None, cross=None):
+    def __init__(self, log_weight, mean, covariance=None, value_mean=None, cross=None, kind=None, shared=False):
         self.parameters = {
             name: None if a is None else np.ascontiguousarray(a, np.asarray(mean).dtype)
             for name, a in (("log_weight", log_weight), ("mean", mean), ("covariance", covariance),
@@ -119,9 +128,17 @@ class Mixture:
         if cross is not None and value_mean is None:
             raise ValueError("cross needs value_mean")
         s = self.parameters["covariance"]
-        self.kind = ZERO if s is None else self._kind(s, c, d)
+        if shared and kind is None:
+            raise ValueError("a shared covariance needs its kind")
+        if s is None and kind not in (None, ZERO):
+            raise ValueError("this kind needs a covariance")
+        self.kind = ZERO if s is None else self._kind(s, c, d) if kind is None else kind
+        self.flags = SHARED_COVARIANCE if shared else 0
+        self.rank = s.shape[-1] // d - 1 if self.kind == LOW_RANK else 0
+        layout = {ZERO: (), DIAG: (d,), FULL: (d, d), ISOTROPIC: (1,), CHOLESKY: (d, d),
+                  LOW_RANK: (d * (1 + self.rank),)}[self.kind]
         shapes = {"log_weight": (c,), "mean": (c, d), "value_mean": (c, e), "cross": (c, e, d),
-                  "covariance": (c, d, d) if self.kind == FULL else (c, d)}
+                  "covariance": layout if shared else (c,) + layout}
         for name, a in given.items():
             _shaped(name, a, shapes[name])
         self.batched = {n: n in given and given[n].ndim > len(shape) for n, shape in shapes.items()}
@@ -148,11 +165,10 @@ class Mixture:
         _check(library.sattn_mixture_init(
             ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(batch), _I64(queries), _I64(c), _I64(d),
             _I64(e), _I32(self.kind)))
-        p.tilt, p.threads = _pointer(tilt), threads
+        p.tilt, p.threads, p.flags, p.rank = _pointer(tilt), threads, self.flags, self.rank
         for name, a in self.parameters.items():
             setattr(p, name, _pointer(a))
-            if not self.batched[name]:
-                setattr(p, name + "_batch", 0)
+            setattr(p, name + "_batch", a.size // len(a) if self.batched[name] else 0)
         return p, tilt.shape[:-1], e or d
 
     def forward(self, tilt, weights=False, threads=0):
