@@ -15,5 +15,6 @@
 #include "mixture.h"
 #include "random.h"
 #include "softmax.h"
+#include "tilt.h"
 
 #endif

@@ -98,6 +98,20 @@ def gradients():
         assert abs(slope - (g[name] * step).sum()) < 1e-6 * max(1, abs(slope)), name
 
 
+def tilts():
+    rng = np.random.default_rng(3)
+    q, a, u0, du = (rng.normal(size=s) for s in ((2, 7, 3), (3, 4), (2, 4), (2, 7, 4)))
+    for transposed in (False, True):
+        given = a.T.copy() if transposed else a
+        assert np.allclose(sattn.tilt(q, given, u0, 0.5, transposed), 0.5 * q @ a + u0[:, None])
+        g = sattn.tilt_backward(q, given, du, u0, 0.5, transposed)
+        dmap = 0.5 * np.einsum("bmi,bmj->ij", q, du)
+        assert np.allclose(g["map"], dmap.T if transposed else dmap) and np.allclose(g["query"], 0.5 * du @ a.T)
+        assert np.allclose(g["offset"], du.sum(1)) and np.isclose(g["scale"][0], (q @ a * du).sum())
+    raises(ValueError, lambda: sattn.tilt(q, a.T))
+    raises(ValueError, lambda: sattn.tilt(q, np.zeros((3, 3, 4))))
+
+
 def fitting():
     rng = np.random.default_rng(2)
     x = np.concatenate([rng.normal(size=(200, 2)) - 4, rng.normal(size=(100, 2)) + 4])
@@ -138,6 +152,6 @@ def types():
         raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
 
 
-for check in (elementary, example, kinds, gradients, fitting, shapes, types):
+for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts):
     check()
     print(check.__name__, "holds")

@@ -204,6 +204,62 @@ class Mixture:
         return gradient
 
 
+class TiltDescriptor(ctypes.Structure):
+    """struct sattn_tilt of sattn/tilt.h"""
+    _fields_ = _fields(
+        "i:size batch queries query_width width;j:flags threads;d:scale;p:query;i:query_batch query_row;"
+        "p:map;i:map_batch;p:offset;i:offset_batch;p:tilt;i:tilt_batch tilt_row;p:dtilt;"
+        "i:dtilt_batch dtilt_row;p:dquery;i:dquery_batch dquery_row;p:dmap doffset dscale")
+
+
+def _tilt(query, map, offset, scale, transposed, threads):
+    query = np.ascontiguousarray(query)
+    map = np.ascontiguousarray(map, query.dtype)
+    n, d = map.shape[-2:][::-1] if transposed else map.shape[-2:]
+    batch, m = (1,) * (3 - query.ndim) + query.shape[:-1]
+    _shaped("query", query, (m, n))
+    _shaped("map", map, map.shape[-2:])
+    p = TiltDescriptor()
+    _check(library.sattn_tilt_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(batch), _I64(m), _I64(n), _I64(d)))
+    if offset is not None:
+        offset = np.ascontiguousarray(offset, query.dtype)
+        _shaped("offset", offset, (d,))
+    for name, a, axes in (("map", map, 2), ("offset", offset, 1)):
+        if a is None or a.ndim == axes:
+            setattr(p, name + "_batch", 0)
+        elif len(a) != batch:
+            raise ValueError(f"{name} has a batch of {len(a)}, not {batch}")
+    p.query, p.map, p.offset, p.scale, p.threads = _pointer(query), _pointer(map), _pointer(offset), scale, threads
+    p.flags = 4 if transposed else 0
+    return p, query, map, offset, query.shape[:-1] + (d,)
+
+
+def tilt(query, map, offset=None, scale=1.0, transposed=False, threads=0):
+    """scale query @ map + offset: query [.., M, Dq], map [Dq, D] or [B, Dq, D] (`transposed`: [D, Dq], the
+    value map), offset [D] or [B, D]"""
+    p, query, map, offset, shape = _tilt(query, map, offset, scale, transposed, threads)
+    u = np.empty(shape, query.dtype)
+    p.tilt = _pointer(u)
+    _check(_typed("sattn_tilt_forward", u.dtype)(ctypes.byref(p)))
+    return u
+
+
+def tilt_backward(query, map, dtilt, offset=None, scale=1.0, transposed=False, threads=0):
+    """Gradients by name: "query", "map", "scale", and "offset" if there is one"""
+    p, query, map, offset, shape = _tilt(query, map, offset, scale, transposed, threads)
+    dtilt = np.ascontiguousarray(dtilt, query.dtype)
+    if dtilt.shape != shape:
+        raise ValueError(f"dtilt has shape {dtilt.shape}, not {shape}")
+    g = {"query": np.empty_like(query), "map": np.empty_like(map), "scale": np.empty(1, query.dtype)}
+    if offset is not None:
+        g["offset"] = np.empty_like(offset)
+    p.dtilt = _pointer(dtilt)
+    for name, a in g.items():
+        setattr(p, "d" + name, _pointer(a))
+    _check(_typed("sattn_tilt_backward", dtilt.dtype)(ctypes.byref(p)))
+    return g
+
+
 _PROGRESS = ctypes.CFUNCTYPE(_I32, _PTR, _I64, _F64)
 
 
