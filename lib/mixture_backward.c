@@ -40,27 +40,6 @@ static const real *dout_rows(const block *k, int64_t q)
     return dout ? dout + k->b * p->dout_batch + (k->first + q) * p->dout_row : NULL;
 }
 
-/* Rows of one tile: largest logit, log of the sum, offset of b, cotangent of the CGF */
-static void load_statistics(const block *k, int64_t q, int64_t lanes, const real *dout, real *out,
-                            real *rows)
-{
-    const sattn_mixture *p = k->k->p;
-    const int64_t e = sattn_value_width(p), at = k->first + q;
-    const real *stats = (const real *)p->stats + k->b * p->stats_batch + 2 * at, *dcgf = p->dcgf;
-    real *largest = rows, *log_sum = rows + SATTN_TILE, *offset = rows + 2 * SATTN_TILE;
-    real *cotangent = rows + 3 * SATTN_TILE;
-    for (int64_t r = 0; r < SATTN_TILE; r++) {
-        largest[r] = r < lanes ? stats[2 * r] : 0;
-        log_sum[r] = r < lanes ? stats[2 * r + 1] : 0;
-        cotangent[r] = r < lanes && dcgf ? dcgf[k->b * p->dcgf_batch + at + r] : 0;
-    }
-    kernels()->pack(lanes, e, (const real *)p->out + k->b * p->out_batch + at * p->out_row,
-                    p->out_row, out);
-    kernels()->mixture_offset(e, p->dout ? dout : NULL, out,
-                              p->value_width ? NULL : FN(sattn_call_centre)(k->k, k->b), cotangent,
-                              offset);
-}
-
 static void pull_tile(void *context, int64_t task, int32_t thread)
 {
     const block *k = context;
@@ -75,7 +54,7 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
     real *rows = out + e * SATTN_TILE, *rest = rows + 4 * SATTN_TILE;
     kernels()->pack(lanes, d, tilt_rows(k, q), p->tilt_row, tilt);
     kernels()->pack(p->dout ? lanes : 0, e, dout_rows(k, q), p->dout_row, dout);
-    load_statistics(k, q, lanes, dout, out, rows);
+    FN(sattn_tile_statistics)(k->k, k->b, k->first + q, lanes, dout, out, rows);
     if (diagonal)
         kernels()->squares(d * SATTN_TILE, tilt, p->value_width ? NULL : dout, half, product);
     /* The b of a query sum to its dcgf: that is what the centre, taken from every mean, owes dtilt.

@@ -108,6 +108,26 @@ static void centre_means(void *context, int64_t b, int32_t thread)
         centre[i] = -centre[i];
 }
 
+void FN(sattn_tile_statistics)(const call *k, int64_t b, int64_t at, int64_t lanes,
+                               const real *dout, real *out, real *rows)
+{
+    const sattn_mixture *p = k->p;
+    const int64_t e = sattn_value_width(p);
+    const real *stats = (const real *)p->stats + b * p->stats_batch + 2 * at, *dcgf = p->dcgf;
+    real *largest = rows, *log_sum = rows + SATTN_TILE, *offset = rows + 2 * SATTN_TILE;
+    real *cotangent = rows + 3 * SATTN_TILE;
+    for (int64_t r = 0; r < SATTN_TILE; r++) {
+        largest[r] = r < lanes ? stats[2 * r] : 0;
+        log_sum[r] = r < lanes ? stats[2 * r + 1] : 0;
+        cotangent[r] = r < lanes && dcgf ? dcgf[b * p->dcgf_batch + at + r] : 0;
+    }
+    kernels()->pack(lanes, e, (const real *)p->out + b * p->out_batch + at * p->out_row, p->out_row,
+                    out);
+    kernels()->mixture_offset(e, p->dout ? dout : NULL, out,
+                              p->value_width ? NULL : FN(sattn_call_centre)(k, b), cotangent,
+                              offset);
+}
+
 int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixture_plan *plan)
 {
     const int64_t bytes = plan->elements * (int64_t)sizeof(real);

@@ -40,6 +40,11 @@ int64_t FN(sattn_call_run)(const FN(sattn_call) * call, int64_t b, int64_t from,
 /* The centre of batch entry b's means. */
 const real *FN(sattn_call_centre)(const FN(sattn_call) * call, int64_t b);
 
+/* Of a tile of queries from number `at` on, for backward: packs `out`, and rows of 48: largest
+ * logit, log of the sum, offset of b, cotangent of the CGF. */
+void FN(sattn_tile_statistics)(const FN(sattn_call) * call, int64_t b, int64_t at, int64_t lanes,
+                               const real *dout, real *out, real *rows);
+
 /* mixture_covariance.c: multiplies the covariances out; sets the gradient of what it multiplied out
  * to 0; at the end hands that gradient back to the caller's kind. */
 void FN(sattn_covariance_expand)(FN(sattn_call) * call);
@@ -53,6 +58,9 @@ void FN(sattn_shared_forward)(const FN(sattn_call) * call);
 void FN(sattn_shared_pull)(const FN(sattn_call) * call, int64_t b, const real *tilt,
                            const real *dout, const real *dcgf, real *offset, real *dtilt,
                            real *scratch);
+/* y = S x, or y += S x, tiles; 0 and nothing done for a mixture without, or without a live
+ * component */
+int FN(sattn_shared_apply)(const FN(sattn_call) * call, int64_t b, const real *x, real *y, int add);
 void FN(sattn_shared_sum)(const FN(sattn_call) * call);
 
 #endif

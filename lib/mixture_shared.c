@@ -77,13 +77,20 @@ void FN(sattn_shared_forward)(const call *k)
         sattn_par_for(k->p->batch * k->plan->tiles, k->plan->threads, forward_tile, (void *)k);
 }
 
+int FN(sattn_shared_apply)(const call *k, int64_t b, const real *x, real *y, int add)
+{
+    if (!is_shared(k) || !is_live(k, b))
+        return 0;
+    apply(k, b, x, y, add);
+    return 1;
+}
+
 void FN(sattn_shared_pull)(const call *k, int64_t b, const real *tilt, const real *dout,
                            const real *dcgf, real *offset, real *dtilt, real *su)
 {
     const int64_t d = k->p->width;
-    if (!is_shared(k) || !is_live(k, b))
+    if (!FN(sattn_shared_apply)(k, b, tilt, su, 0))
         return;
-    apply(k, b, tilt, su, 0);
     for (int64_t i = 0; i < d * SATTN_TILE; i++)
         dtilt[i] += dcgf[i % SATTN_TILE] * su[i];
     if (k->p->value_width)

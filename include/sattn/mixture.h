@@ -141,6 +141,23 @@ SATTN_API int32_t sattn_mixture_forward_f64(const sattn_mixture *p);
 SATTN_API int32_t sattn_mixture_backward_f32(const sattn_mixture *p);
 SATTN_API int32_t sattn_mixture_backward_f64(const sattn_mixture *p);
 
+/* Second derivatives along a direction p of the tilt, [B][M][D] with the strides of tilt:
+ *   jvp = (d out / du) p                [B][M][D or E] with the strides of out
+ *   hvp = (d dtilt / du) p              [B][M][D] with the strides of dtilt: the Hessian of
+ *                                       <dout, out> + <dcgf, cgf> in u times p
+ * Either may be NULL. Values = keys: d out / du = H(u) = sum w_c S_c + Cov_w(m_c + S_c u),
+ * symmetric; the product with its transpose is backward's dtilt in any case. Forward's out and
+ * stats are read.
+ *
+ * Errors:  as backward; SATTN_ENULL direction; work is not used. p's gradients are not touched.
+ * Numbers: a mixture without a component of weight > 0 gives 0. The same bits as everywhere.
+ * Threads: over tiles of queries.
+ * Memory:  as backward, and 48 (3 C + 5 D + 3 E) elements a thread, freed within the call. */
+SATTN_API int32_t sattn_mixture_second_f32(const sattn_mixture *p, const float *direction,
+                                           float *jvp, float *hvp);
+SATTN_API int32_t sattn_mixture_second_f64(const sattn_mixture *p, const double *direction,
+                                           double *jvp, double *hvp);
+
 #ifdef __cplusplus
 }
 #endif

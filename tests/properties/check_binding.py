@@ -98,6 +98,22 @@ def gradients():
         assert abs(slope - (g[name] * step).sum()) < 1e-6 * max(1, abs(slope)), name
 
 
+def second_derivatives():
+    rng = np.random.default_rng(5)
+    u, p, dout, dcgf = (rng.normal(size=s) for s in ((4, 3), (4, 3), (4, 2), (4,)))
+    mixture = sattn.Mixture(np.zeros(5), rng.normal(size=(5, 3)), rng.random((5, 3)), rng.normal(size=(5, 2)),
+                            rng.normal(size=(5, 2, 3)))
+
+    def at(t):
+        r = mixture.forward(u + t * p)
+        return r.out, mixture.backward(u + t * p, r, dout=dout, dcgf=dcgf)["tilt"]
+
+    jvp, hvp = mixture.second(u, mixture.forward(u), p, dout=dout, dcgf=dcgf)
+    for got, one, two in zip((jvp, hvp), at(1e-5), at(-1e-5)):
+        assert np.allclose(got, (one - two) / 2e-5, atol=1e-6)
+    raises(ValueError, lambda: mixture.second(u, mixture.forward(u), p[:2]))
+
+
 def tilts():
     rng = np.random.default_rng(3)
     q, a, u0, du = (rng.normal(size=s) for s in ((2, 7, 3), (3, 4), (2, 4), (2, 7, 4)))
@@ -152,6 +168,6 @@ def types():
         raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
 
 
-for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts):
+for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts, second_derivatives):
     check()
     print(check.__name__, "holds")

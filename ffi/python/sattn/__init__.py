@@ -188,20 +188,38 @@ class Mixture:
         """Gradients of <dout, out> + <dcgf, cgf> by name: "tilt", "log_weight", "mean", ..."""
         tilt = np.ascontiguousarray(tilt, self.dtype)
         p, shape, e = self._call(tilt, threads)
+        p, kept = self._cotangents(p, shape, e, result, dout, dcgf)
+        gradient = {"tilt": np.empty_like(tilt)}
+        gradient.update((n, np.empty_like(a)) for n, a in self.parameters.items() if a is not None)
+        for name, a in gradient.items():
+            setattr(p, "d" + name, _pointer(a))
+        _check(_typed("sattn_mixture_backward", self.dtype)(ctypes.byref(p)))
+        return gradient
+
+    def _cotangents(self, p, shape, e, result, dout, dcgf):
+        """Sets what backward reads; -> p and the arrays that must live as long"""
         given = dict(out=result.out, stats=result.stats, dout=dout, dcgf=dcgf)
         given = {n: None if a is None else np.ascontiguousarray(a, self.dtype) for n, a in given.items()}
         shapes = dict(out=shape + (e,), stats=shape + (2,), dout=shape + (e,), dcgf=shape)
         for name, a in given.items():
             if a is not None and a.shape != shapes[name]:
                 raise ValueError(f"{name} has shape {a.shape}, not {shapes[name]}")
-        gradient = {"tilt": np.empty_like(tilt)}
-        gradient.update((n, np.empty_like(a)) for n, a in self.parameters.items() if a is not None)
         for name, a in given.items():
             setattr(p, name, _pointer(a))
-        for name, a in gradient.items():
-            setattr(p, "d" + name, _pointer(a))
-        _check(_typed("sattn_mixture_backward", self.dtype)(ctypes.byref(p)))
-        return gradient
+        return p, given
+
+    def second(self, tilt, result, direction, dout=None, dcgf=None, threads=0):
+        """-> (jvp, hvp) along direction [.., M, D]: of out, and of the gradient of <dout, out> + <dcgf, cgf> in u"""
+        tilt = np.ascontiguousarray(tilt, self.dtype)
+        p, shape, e = self._call(tilt, threads)
+        p, kept = self._cotangents(p, shape, e, result, dout, dcgf)
+        direction = np.ascontiguousarray(direction, self.dtype)
+        if direction.shape != tilt.shape:
+            raise ValueError(f"direction has shape {direction.shape}, not {tilt.shape}")
+        jvp, hvp = np.empty(shape + (e,), self.dtype), np.empty_like(tilt)
+        _check(_typed("sattn_mixture_second", self.dtype)(
+            ctypes.byref(p), _pointer(direction), _pointer(jvp), _pointer(hvp)))
+        return jvp, hvp
 
 
 class TiltDescriptor(ctypes.Structure):
