@@ -13,6 +13,7 @@
 #include "linear.h"
 #include "merge.h"
 #include "mixture.h"
+#include "prompt.h"
 #include "random.h"
 #include "softmax.h"
 #include "tilt.h"

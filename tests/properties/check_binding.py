@@ -114,6 +114,27 @@ def second_derivatives():
     raises(ValueError, lambda: mixture.second(u, mixture.forward(u), p[:2]))
 
 
+def prompts():
+    """The quadratic tilt against sums over tokens, the predicted error against many small prompts."""
+    rng = np.random.default_rng(6)
+    mean, s, u = np.array([[1., 0], [-1, .5]]), np.array([[[.3, .1], [.1, .2]], [[.2, 0], [0, .4]]]), np.array([[.3, -.2]])
+    mixture = sattn.Mixture(np.log([.4, .6]), mean, s)
+    which = rng.random(1 << 20) < .4
+    token = np.where(which[:, None], *(m + rng.normal(size=(1 << 20, 2)) @ np.linalg.cholesky(c).T for m, c in zip(mean, s)))
+    p = np.array([[.5, .1], [.1, .3]])
+    score = np.exp(token @ u[0] - np.einsum("ni,ij,nj->n", token, p, token) / 2)
+    r = sattn.quadratic(mixture, p).forward(u)
+    assert np.allclose(r.out, score @ token / score.sum(), atol=5e-3) and np.isclose(r.cgf[0], np.log(score.mean()), atol=5e-3)
+    error, out = sattn.prompt_error(mixture, u), mixture.forward(u).out
+    weight = np.exp(token @ u[0]).reshape(-1, 256)
+    drawn = (weight[..., None] * token.reshape(-1, 256, 2)).sum(1) / weight.sum(1, keepdims=True) - out
+    assert np.isclose(256 * (drawn ** 2).sum(1).mean(), error.mse[0], rtol=0.1)
+    assert np.isclose(256 * np.log(weight.mean(1)).var(), error.lse_variance[0], rtol=0.1)
+    doubled = sattn.prompt_error(mixture, u, 2 * np.eye(2))
+    assert np.allclose(doubled.bias, 2 * error.bias) and np.allclose(doubled.mse, 4 * error.mse)
+    raises(ValueError, lambda: sattn.quadratic(sattn.Mixture(np.zeros(2), mean), p))
+
+
 def tilts():
     rng = np.random.default_rng(3)
     q, a, u0, du = (rng.normal(size=s) for s in ((2, 7, 3), (3, 4), (2, 4), (2, 7, 4)))
@@ -168,6 +189,6 @@ def types():
         raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
 
 
-for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts, second_derivatives):
+for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts, second_derivatives, prompts):
     check()
     print(check.__name__, "holds")

@@ -222,6 +222,34 @@ class Mixture:
         return jvp, hvp
 
 
+def quadratic(mixture, p):
+    """The mixture that stands for scores u.y - y'p y / 2, p [D, D]; of one without batch, of kind FULL"""
+    l, m, s = (mixture.parameters[n] for n in ("log_weight", "mean", "covariance"))
+    if mixture.kind != FULL or mixture.flags or mixture.batch is not None or mixture.parameters["value_mean"] is not None:
+        raise ValueError("quadratic wants full covariances of each component, values = keys, no batch")
+    p = np.ascontiguousarray(p, mixture.dtype)
+    _shaped("p", p, m.shape[1:] * 2)
+    to = [np.empty_like(a) for a in (l, m, s)]
+    _check(_typed("sattn_quadratic", mixture.dtype)(_I64(m.shape[0]), _I64(m.shape[1]), *map(_pointer, [l, m, s, p] + to)))
+    return Mixture(*to)
+
+
+def prompt_error(mixture, tilt, value_map=None, threads=0):
+    """L times mean squared error, bias and log-sum-exp's variance of softmax attention to L tokens of the mixture:
+    mse [.., M], bias [.., M, E], lse_variance [.., M]; value_map [E, D]"""
+    tilt = np.ascontiguousarray(tilt, mixture.dtype)
+    p, shape, e = mixture._call(tilt, threads)
+    if value_map is not None:
+        value_map = np.ascontiguousarray(value_map, mixture.dtype)
+        _shaped("value_map", value_map, (value_map.shape[0], tilt.shape[-1]))
+        e = len(value_map)
+    r = SimpleNamespace(mse=np.empty(shape, tilt.dtype), bias=np.empty(shape + (e,), tilt.dtype),
+                        lse_variance=np.empty(shape, tilt.dtype))
+    _check(_typed("sattn_prompt_error", mixture.dtype)(
+        ctypes.byref(p), _pointer(value_map), _I64(e), *map(_pointer, (r.mse, r.bias, r.lse_variance))))
+    return r
+
+
 class TiltDescriptor(ctypes.Structure):
     """struct sattn_tilt of sattn/tilt.h"""
     _fields_ = _fields(
