@@ -89,13 +89,18 @@ typedef struct {
     int required[INPUTS];
 } views;
 
+static int is_backward(int direction)
+{
+    return direction == SATTN_BACKWARD || direction == SATTN_LINEAR_BACKWARD;
+}
+
 static void list_views(views *v, const sattn_mixture *p, int direction)
 {
     const int64_t b = p->batch, m = p->queries, c = p->components, d = p->width,
                   e = sattn_value_width(p);
     const int64_t joint = p->value_width != 0;
     const int64_t s = sattn_covariance_width(p), all = sattn_covariance_count(p) * s;
-    const int back = direction == SATTN_BACKWARD;
+    const int back = is_backward(direction), whole = direction == SATTN_BACKWARD;
     const sattn_view in[INPUTS] = {
         {p->tilt, {b, m, d}, {p->tilt_batch, p->tilt_row, 1}},
         {p->log_weight, {b, 1, c}, {p->log_weight_batch, 0, 1}},
@@ -122,8 +127,8 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
         {joint ? p->dvalue_mean : NULL, {b, joint, c * e}, {p->value_mean_batch, 0, 1}},
         {joint ? p->dcross : NULL, {b, joint, c * p->value_width * d}, {p->cross_batch, 0, 1}},
     };
-    const int required[INPUTS] = {1,    1,    1, s > 0, (int)joint, back && p->dcross && joint,
-                                  back, back, 0, 0};
+    const int required[INPUTS] = {1,     1,     1, s > 0, (int)joint, back && p->dcross && joint,
+                                  whole, whole, 0, 0};
     memcpy(v->in, in, sizeof in);
     memcpy(v->out, back ? backward : forward, sizeof backward);
     memcpy(v->required, required, sizeof required);
@@ -132,7 +137,7 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
 /* A batch stride of 0 shares a parameter, so its gradient is one array too. */
 static int is_shared_gradient(int direction, int i)
 {
-    return direction == SATTN_BACKWARD && i > 0;
+    return is_backward(direction) && i > 0;
 }
 
 static int32_t check_views(const views *v, int direction, int64_t element_bytes)

@@ -6,7 +6,12 @@
 
 #include "sattn/mixture.h"
 
-enum { SATTN_FORWARD = 0, SATTN_BACKWARD = 1, SATTN_SHAPE = 2 /* shapes and options alone */ };
+enum {
+    SATTN_FORWARD = 0,
+    SATTN_BACKWARD = 1,
+    SATTN_SHAPE = 2,          /* shapes and options alone */
+    SATTN_LINEAR_BACKWARD = 3 /* neither out nor stats is needed */
+};
 
 /* Copies the caller's descriptor to *p and checks all of it but the values of the log weights. */
 int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int direction,

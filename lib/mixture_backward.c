@@ -233,6 +233,21 @@ static void reset(const sattn_mixture *p, void *gradient, int64_t batch_stride, 
         memset((real *)gradient + b * batch_stride, 0, (size_t)count * sizeof(real));
 }
 
+void FN(sattn_call_reset)(const call *k)
+{
+    const sattn_mixture *p = k->given;
+    const int64_t c = p->components, e = p->value_width;
+    if (!(p->flags & SATTN_ACCUMULATE)) {
+        reset(p, p->dlog_weight, p->log_weight_batch, c);
+        reset(p, p->dmean, p->mean_batch, c * p->width);
+        reset(p, p->dcovariance, p->covariance_batch,
+              sattn_covariance_count(p) * sattn_covariance_width(p));
+        reset(p, p->dvalue_mean, p->value_mean_batch, c * e);
+        reset(p, p->dcross, p->cross_batch, c * e * p->width);
+    }
+    FN(sattn_covariance_reset)(k);
+}
+
 int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
 {
     sattn_mixture p;
@@ -245,16 +260,7 @@ int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
         status = FN(sattn_call_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
         return status;
-    const int64_t c = p.components, e = p.value_width;
-    if (!(p.flags & SATTN_ACCUMULATE)) {
-        reset(&p, p.dlog_weight, p.log_weight_batch, c);
-        reset(&p, p.dmean, p.mean_batch, c * p.width);
-        reset(&p, p.dcovariance, p.covariance_batch,
-              sattn_covariance_count(&p) * sattn_covariance_width(&p));
-        reset(&p, p.dvalue_mean, p.value_mean_batch, c * e);
-        reset(&p, p.dcross, p.cross_batch, c * e * p.width);
-    }
-    FN(sattn_covariance_reset)(&k);
+    FN(sattn_call_reset)(&k);
     if (plan.lanes > 1)
         sattn_par_for(p.batch, plan.lanes, one_entry, &k);
     for (int64_t b = 0; plan.lanes == 1 && b < p.batch; b++)

@@ -45,6 +45,9 @@ const real *FN(sattn_call_centre)(const FN(sattn_call) * call, int64_t b);
 void FN(sattn_tile_statistics)(const FN(sattn_call) * call, int64_t b, int64_t at, int64_t lanes,
                                const real *dout, real *out, real *rows);
 
+/* Parameter gradients to 0, unless they are added to. */
+void FN(sattn_call_reset)(const FN(sattn_call) * call);
+
 /* mixture_covariance.c: multiplies the covariances out; sets the gradient of what it multiplied out
  * to 0; at the end hands that gradient back to the caller's kind. */
 void FN(sattn_covariance_expand)(FN(sattn_call) * call);

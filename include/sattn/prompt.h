@@ -2,8 +2,8 @@
 #ifndef SATTN_PROMPT_H
 #define SATTN_PROMPT_H
 
-/* Gaussian mixtures as prompts, beside mixture.h: scores with a quadratic term, and how far a
- * finite prompt of L tokens is from the mixture they were drawn from. Since: 0.1 */
+/* Gaussian mixtures as prompts, beside mixture.h: scores with a quadratic term, how far a finite
+ * prompt of L tokens is from the mixture they were drawn from, linear attention. Since: 0.1 */
 
 #include "base.h"
 #include "mixture.h"
@@ -57,6 +57,22 @@ SATTN_API int32_t sattn_prompt_error_f32(const sattn_mixture *p, const float *va
 SATTN_API int32_t sattn_prompt_error_f64(const sattn_mixture *p, const double *value_map,
                                          int64_t value_rows, double *mse, double *bias,
                                          double *lse_variance);
+
+/* The limit of linear attention (scores u.y in place of exp u.y, divided by the number of tokens):
+ *   out = M u,  M = sum pi_c (S_c + m_c m_c')      (joint blocks: sum pi_c (X_c + v_c m_c'))
+ * on the descriptor of mixture.h. Forward reads tilt and the mixture and writes out alone. Backward
+ * reads dout too (not out, stats, dcgf) and writes the gradients of <dout, out>.
+ *
+ * Errors:  as sattn_mixture_forward and _backward.
+ * Numbers: pi = exp(log pi) as it is given, not normalised; -inf is never read.
+ * Threads: forward over batch entries; backward one.
+ * Memory:  as sattn_mixture_backward, and 3 D E + D + E + C elements a thread, freed within the
+ *          call.
+ * Source:  arXiv 2610.11798, section 2. */
+SATTN_API int32_t sattn_mixture_linear_forward_f32(const sattn_mixture *p);
+SATTN_API int32_t sattn_mixture_linear_forward_f64(const sattn_mixture *p);
+SATTN_API int32_t sattn_mixture_linear_backward_f32(const sattn_mixture *p);
+SATTN_API int32_t sattn_mixture_linear_backward_f64(const sattn_mixture *p);
 
 #ifdef __cplusplus
 }

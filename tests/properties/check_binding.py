@@ -112,6 +112,11 @@ def second_derivatives():
     for got, one, two in zip((jvp, hvp), at(1e-5), at(-1e-5)):
         assert np.allclose(got, (one - two) / 2e-5, atol=1e-6)
     raises(ValueError, lambda: mixture.second(u, mixture.forward(u), p[:2]))
+    v, x, m = (mixture.parameters[n] for n in ("value_mean", "cross", "mean"))
+    moment = (x + v[:, :, None] * m[:, None, :]).sum(0)
+    assert np.allclose(mixture.linear(u), u @ moment.T)
+    g = mixture.linear_backward(u, dout)
+    assert np.allclose(g["tilt"], dout @ moment) and np.allclose(g["cross"][0], dout.T @ u)
 
 
 def prompts():

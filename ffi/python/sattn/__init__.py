@@ -189,11 +189,14 @@ class Mixture:
         tilt = np.ascontiguousarray(tilt, self.dtype)
         p, shape, e = self._call(tilt, threads)
         p, kept = self._cotangents(p, shape, e, result, dout, dcgf)
+        return self._differentiate("sattn_mixture_backward", p, tilt)
+
+    def _differentiate(self, name, p, tilt):
         gradient = {"tilt": np.empty_like(tilt)}
         gradient.update((n, np.empty_like(a)) for n, a in self.parameters.items() if a is not None)
-        for name, a in gradient.items():
-            setattr(p, "d" + name, _pointer(a))
-        _check(_typed("sattn_mixture_backward", self.dtype)(ctypes.byref(p)))
+        for member, a in gradient.items():
+            setattr(p, "d" + member, _pointer(a))
+        _check(_typed(name, self.dtype)(ctypes.byref(p)))
         return gradient
 
     def _cotangents(self, p, shape, e, result, dout, dcgf):
@@ -207,6 +210,25 @@ class Mixture:
         for name, a in given.items():
             setattr(p, name, _pointer(a))
         return p, given
+
+    def linear(self, tilt, threads=0):
+        """out [.., M, E] of linear attention's limit: sum pi_c (S_c + m_c m_c') u"""
+        tilt = np.ascontiguousarray(tilt, self.dtype)
+        p, shape, e = self._call(tilt, threads)
+        out = np.empty(shape + (e,), self.dtype)
+        p.out = _pointer(out)
+        _check(_typed("sattn_mixture_linear_forward", self.dtype)(ctypes.byref(p)))
+        return out
+
+    def linear_backward(self, tilt, dout, threads=0):
+        """Gradients of <dout, out> by name, as of backward"""
+        tilt = np.ascontiguousarray(tilt, self.dtype)
+        dout = np.ascontiguousarray(dout, self.dtype)
+        p, shape, e = self._call(tilt, threads)
+        if dout.shape != shape + (e,):
+            raise ValueError(f"dout has shape {dout.shape}, not {shape + (e,)}")
+        p.dout = _pointer(dout)
+        return self._differentiate("sattn_mixture_linear_backward", p, tilt)
 
     def second(self, tilt, result, direction, dout=None, dcgf=None, threads=0):
         """-> (jvp, hvp) along direction [.., M, D]: of out, and of the gradient of <dout, out> + <dcgf, cgf> in u"""
