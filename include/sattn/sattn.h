@@ -14,6 +14,7 @@
 #include "merge.h"
 #include "mixture.h"
 #include "prompt.h"
+#include "quadrature.h"
 #include "random.h"
 #include "softmax.h"
 #include "tilt.h"

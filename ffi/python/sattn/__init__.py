@@ -75,6 +75,22 @@ def normal(seed, stream, first, n, dtype=np.float64):
     return x
 
 
+def _rule(call, n, *more):
+    node, weight = np.empty(max(n, 0)), np.empty(max(n, 0))
+    _check(call(_I64(n), *more, _pointer(node), _pointer(weight)))
+    return node, weight
+
+
+def hermite(order):
+    """Nodes and weights of Gauss and Hermite for expectations over a standard normal"""
+    return _rule(library.sattn_quadrature_hermite, order)
+
+
+def trapezoid(n, reach):
+    """The same by the trapezoid rule on [-reach, reach]"""
+    return _rule(library.sattn_quadrature_trapezoid, n, _F64(reach))
+
+
 def _fields(text):
     kinds = {"i": _I64, "j": _I32, "p": _PTR, "d": _F64, "u": ctypes.c_uint64}
     return [(name, kinds[kind]) for kind, names in (part.split(":") for part in text.split(";"))
