@@ -10,6 +10,7 @@
 #include "exp.h"
 #include "fit.h"
 #include "isa.h"
+#include "learn.h"
 #include "linear.h"
 #include "merge.h"
 #include "mixture.h"
@@ -18,5 +19,6 @@
 #include "random.h"
 #include "softmax.h"
 #include "tilt.h"
+#include "task.h"
 
 #endif

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What softmax attention learns, from Python: tasks, risks, gradients, Hessians (sattn/task.h, sattn/learn.h).
+
+    task = Task(log_weight, mean, covariance, value_mean, cross, value_variance)
+    z, weight = task.quadrature(48)
+    predicted, variance = task.bayes(z)                     # Bayes risk: weight @ variance
+    learn = Learn(log_weight, mean, covariance, z, predicted, weight, heads=2)
+    risk, gradient = learn.risk(parameter)                  # parameter = learn.join(U=..., V=...)
+
+A Task's or a Learn's arrays are kept alive by it.
+"""
+import ctypes
+
+import numpy as np
+
+import sattn
+from sattn import _F64, _I32, _I64, _check, _fields, _pointer, hermite, library
+
+SOFTMAX, LINEAR = 0, 1
+SQUARED, LOGISTIC = 0, 1
+PARTS = {"U": 1, "u": 2, "V": 4, "K": 8, "k": 16}
+
+
+class TaskDescriptor(ctypes.Structure):
+    """struct sattn_task of sattn/task.h"""
+    _fields_ = _fields("i:size components width value_width;j:threads reserved;"
+                       "p:log_weight mean covariance value_mean cross value_variance")
+
+
+class LearnDescriptor(ctypes.Structure):
+    """struct sattn_learn of sattn/learn.h"""
+    _fields_ = _fields("i:size tasks queries heads components width input_width output_width;"
+                       "j:covariance_kind attention loss trained shared threads;"
+                       "p:log_weight mean covariance input target weight")
+
+
+def _array(name, a, shape):
+    a = np.ascontiguousarray(a, np.float64)
+    if a.shape != shape:
+        raise ValueError(f"{name} has shape {a.shape}, not {shape}")
+    return a
+
+
+class Task:
+    """The joint law of queries and targets: log_weight [C], mean [C, N], covariance [C, N, N],
+    value_mean [C, E], cross [C, E, N] or None, value_variance [C] or None."""
+
+    def __init__(self, log_weight, mean, covariance, value_mean, cross=None, value_variance=None, threads=0):
+        (c, n), e = np.shape(mean), np.shape(value_mean)[1]
+        shapes = dict(log_weight=(c,), mean=(c, n), covariance=(c, n, n), value_mean=(c, e), cross=(c, e, n),
+                      value_variance=(c,))
+        given = dict(log_weight=log_weight, mean=mean, covariance=covariance, value_mean=value_mean,
+                     cross=cross, value_variance=value_variance)
+        self.arrays = {name: _array(name, a, shapes[name]) for name, a in given.items() if a is not None}
+        self.components, self.width, self.value_width = c, n, e
+        self.descriptor = TaskDescriptor()
+        _check(library.sattn_task_init(ctypes.byref(self.descriptor), _I64(ctypes.sizeof(TaskDescriptor)),
+                                       _I64(c), _I64(n), _I64(e)))
+        self.descriptor.threads = threads
+        for name, a in self.arrays.items():
+            setattr(self.descriptor, name, _pointer(a))
+
+    @classmethod
+    def denoising(cls, log_weight, mean, covariance, noise, **more):
+        """Clean x from the mixture, query x + N(0, noise I), target x."""
+        clean = np.asarray(covariance, float)
+        return cls(log_weight, mean, clean + noise * np.eye(clean.shape[-1]), mean, clean,
+                   np.trace(clean, axis1=1, axis2=2), **more)
+
+    def bayes(self, z):
+        """-> E[y | z] [n, E] and E[|y - E[y | z]|^2 | z] [n]"""
+        z = _array("z", z, (len(z), self.width))
+        predicted, variance = np.empty((len(z), self.value_width)), np.empty(len(z))
+        _check(library.sattn_task_bayes_f64(ctypes.byref(self.descriptor), _I64(len(z)), _pointer(z),
+                                            _pointer(predicted), _pointer(variance)))
+        return predicted, variance
+
+    def affine(self, affine=True):
+        """The best affine, or linear, predictor -> matrix [E, N], offset [E], risk"""
+        matrix, offset, risk = np.empty((self.value_width, self.width)), np.empty(self.value_width), _F64()
+        _check(library.sattn_task_affine_f64(ctypes.byref(self.descriptor), _I32(affine), _pointer(matrix),
+                                             _pointer(offset), ctypes.byref(risk)))
+        return matrix, offset, risk.value
+
+    def quadrature(self, rule):
+        """`rule`: an order of Gauss and Hermite, or nodes and weights -> points [.., N] and weights"""
+        node, weight = hermite(rule) if np.isscalar(rule) else rule
+        node, weight = _array("node", node, (len(node),)), _array("weight", weight, (len(node),))
+        count = self.components * len(node) ** self.width
+        point, mass = np.empty((count, self.width)), np.empty(count)
+        _check(library.sattn_task_quadrature_f64(ctypes.byref(self.descriptor), _I64(len(node)), _pointer(node),
+                                                 _pointer(weight), _pointer(point), _pointer(mass)))
+        return point, mass
+
+    def draw(self, seed, stream, first, n):
+        """-> points [n, N] and their components [n]"""
+        point, component = np.empty((max(n, 0), self.width)), np.empty(max(n, 0), np.int32)
+        _check(library.sattn_task_draw_f64(ctypes.byref(self.descriptor), ctypes.c_uint64(seed),
+                                           ctypes.c_uint64(stream), _I64(first), _I64(n), _pointer(point),
+                                           _pointer(component)))
+        return point, component
+
+
+class Learn:
+    """The risk of attention heads over the prompts of tasks. A prompt is log_weight [C], mean [C, D] and
+    covariance None, [C, D] or [C, D, D]; input [M, N], target [M, E], weight [M] or None (1 / number). Arrays
+    of several tasks have a leading axis; prompts without it are shared. trained: letters of U u V K k."""
+
+    def __init__(self, log_weight, mean, covariance, input, target, weight=None, heads=1, attention=SOFTMAX,
+                 loss=SQUARED, trained="UuVKk", threads=0):
+        p = self.descriptor = LearnDescriptor()
+        _check(library.sattn_learn_init(ctypes.byref(p), _I64(ctypes.sizeof(p))))
+        tasks = np.shape(input)[:-2]
+        prompts = np.shape(mean)[:-2]
+        if len(tasks) > 1 or prompts not in ((), tasks):
+            raise ValueError(f"tasks {tasks} of input do not go with {prompts} of mean")
+        m, n, e = np.shape(input)[-2], np.shape(input)[-1], np.shape(target)[-1]
+        c, d = np.shape(mean)[-2:]
+        diagonal = covariance is not None and np.ndim(covariance) == np.ndim(mean)
+        shapes = dict(log_weight=prompts + (c,), mean=prompts + (c, d),
+                      covariance=prompts + ((c, d) if diagonal else (c, d, d)), input=tasks + (m, n),
+                      target=tasks + (m, e), weight=tasks + (m,))
+        given = dict(log_weight=log_weight, mean=mean, covariance=covariance, input=input, target=target,
+                     weight=weight)
+        self.arrays = {name: _array(name, a, shapes[name]) for name, a in given.items() if a is not None}
+        for name, a in self.arrays.items():
+            setattr(p, name, _pointer(a))
+        p.tasks, p.queries, p.heads, p.components = tasks[0] if tasks else 1, m, heads, c
+        p.width, p.input_width, p.output_width = d, n, e
+        p.covariance_kind = sattn.ZERO if covariance is None else sattn.DIAG if diagonal else sattn.FULL
+        p.attention, p.loss, p.shared, p.threads = attention, loss, int(prompts != tasks), threads
+        p.trained = sum(PARTS[part] for part in trained)
+        count = _I64()
+        _check(library.sattn_learn_count(ctypes.byref(p), ctypes.byref(count)))
+        self.count, self.shape = count.value, tasks + (m,)
+        self.parts = dict(U=(heads, d, n), u=(heads, d), V=(heads, e, d), K=(e, n), k=(e,))
+
+    def split(self, parameter):
+        """The parts of a parameter array, by name, as views"""
+        parts, first = {}, 0
+        for name, shape in self.parts.items():
+            size = int(np.prod(shape))
+            parts[name] = parameter[first:first + size].reshape(shape)
+            first += size
+        return parts
+
+    def join(self, **parts):
+        """A parameter array with the parts given, the rest 0"""
+        parameter = np.zeros(self.count)
+        views = self.split(parameter)
+        for name, a in parts.items():
+            views[name][...] = a
+        return parameter
+
+    def predict(self, parameter):
+        parameter = _array("parameter", parameter, (self.count,))
+        predicted = np.empty(self.shape + (self.descriptor.output_width,))
+        _check(library.sattn_learn_predict_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                               _pointer(predicted)))
+        return predicted
+
+    def _risk(self, parameter, gradient, loss):
+        parameter, risk = _array("parameter", parameter, (self.count,)), _F64()
+        _check(library.sattn_learn_risk_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                            ctypes.byref(risk), _pointer(gradient), _pointer(loss)))
+        return risk.value
+
+    def risk(self, parameter):
+        """-> risk and gradient"""
+        gradient = np.empty(self.count)
+        return self._risk(parameter, gradient, None), gradient
+
+    def losses(self, parameter):
+        """-> risk and the loss of every query"""
+        loss = np.empty(self.shape)
+        return self._risk(parameter, None, loss), loss
+
+    def hessian(self, parameter, direction=None):
+        """The Hessian times a direction, or all of it"""
+        if direction is None:
+            return np.stack([self.hessian(parameter, row) for row in np.eye(self.count)])
+        parameter, direction = (_array(name, a, (self.count,)) for name, a in
+                                (("parameter", parameter), ("direction", direction)))
+        product = np.empty(self.count)
+        _check(library.sattn_learn_hessian_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                               _pointer(direction), _pointer(product)))
+        return product

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "task.h"
+#include "check.h"
+#include "par.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { LEAST_SIZE = offsetof(sattn_task, value_variance) + sizeof(double *) };
+
+static int32_t check_shape(const sattn_task *t)
+{
+    int64_t covariances = 1, crosses = 1;
+    if (t->components < 1 || t->width < 1 || t->value_width < 0 || t->components > INT32_MAX ||
+        !sattn_grow(&covariances, t->components) || !sattn_grow(&covariances, t->width) ||
+        !sattn_grow(&covariances, 2 * t->width) || !sattn_grow(&crosses, t->components) ||
+        !sattn_grow(&crosses, t->value_width + 1) || !sattn_grow(&crosses, t->width))
+        return SATTN_ESIZE;
+    return SATTN_OK;
+}
+
+int32_t sattn_task_init(sattn_task *t, int64_t size, int64_t components, int64_t width,
+                        int64_t value_width)
+{
+    if (!t)
+        return SATTN_ENULL;
+    if (size < LEAST_SIZE || size > 1 << 16)
+        return SATTN_ESTRUCT;
+    const sattn_task filled = {
+        .size = size, .components = components, .width = width, .value_width = value_width};
+    const int32_t status = check_shape(&filled);
+    if (status != SATTN_OK)
+        return status;
+    memset(t, 0, (size_t)size);
+    memcpy(t, &filled, (size_t)size < sizeof filled ? (size_t)size : sizeof filled);
+    return SATTN_OK;
+}
+
+int32_t sattn_task_check(sattn_task *t, const sattn_task *given, int targets)
+{
+    int32_t status = sattn_check_struct(t, given, sizeof *t, LEAST_SIZE);
+    if (status == SATTN_OK)
+        status = check_shape(t);
+    if (status == SATTN_OK)
+        status = sattn_par_check(t->threads);
+    if (status != SATTN_OK)
+        return status;
+    if (t->reserved != 0)
+        return SATTN_EOPTION;
+    if (!t->log_weight || !t->mean || !t->covariance ||
+        (targets && t->value_width && !t->value_mean))
+        return SATTN_ENULL;
+    int present = 0;
+    for (int64_t c = 0; c < t->components; c++) {
+        if (isnan(t->log_weight[c]) || t->log_weight[c] == (double)INFINITY)
+            return SATTN_EVALUE;
+        present |= t->log_weight[c] > -(double)INFINITY;
+    }
+    return present ? SATTN_OK : SATTN_EVALUE;
+}
+
+void sattn_task_weights(const sattn_task *t, double *weight)
+{
+    double most = -(double)INFINITY, sum = 0;
+    for (int64_t c = 0; c < t->components; c++)
+        most = fmax(most, t->log_weight[c]);
+    for (int64_t c = 0; c < t->components; c++)
+        sum += weight[c] = exp(t->log_weight[c] - most);
+    for (int64_t c = 0; c < t->components; c++)
+        weight[c] /= sum;
+}
+
+/* Pivots below this share of their diagonal element are rounding: d 2^-50 would do. */
+static const double rounding = 0x1p-40;
+
+int sattn_cholesky(int64_t d, const double *s, int definite, double *factor)
+{
+    for (int64_t i = 0; i < d; i++) {
+        double *row = factor + i * d;
+        for (int64_t j = 0; j <= i; j++) {
+            const double *other = factor + j * d;
+            double x = s[i * d + j];
+            for (int64_t k = 0; k < j; k++)
+                x -= row[k] * other[k];
+            if (j < i) {
+                row[j] = other[j] > 0 ? x / other[j] : 0;
+                continue;
+            }
+            const double least = definite ? 0 : -rounding * fabs(s[i * d + i]);
+            if (!(definite ? x > least : x >= least) || !isfinite(x))
+                return 0;
+            row[i] = !definite && x <= -least ? 0 : sqrt(x);
+        }
+        memset(row + i + 1, 0, (size_t)(d - i - 1) * sizeof(double));
+    }
+    return 1;
+}
+
+void sattn_solve_lower(int64_t d, const double *factor, double *x)
+{
+    for (int64_t i = 0; i < d; i++) {
+        for (int64_t k = 0; k < i; k++)
+            x[i] -= factor[i * d + k] * x[k];
+        x[i] /= factor[i * d + i];
+    }
+}
+
+void sattn_solve_upper(int64_t d, const double *factor, double *x)
+{
+    for (int64_t i = d - 1; i >= 0; i--) {
+        x[i] /= factor[i * d + i];
+        for (int64_t k = 0; k < i; k++)
+            x[k] -= factor[i * d + k] * x[i];
+    }
+}
