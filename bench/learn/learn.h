@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SATTN_LEARN_H
-#define SATTN_LEARN_H
+#ifndef SATTN_BENCH_LEARN_H
+#define SATTN_BENCH_LEARN_H
 
 /* sattn-learn: experiments on what softmax attention learns. Everything of attention comes from the
  * library's public ABI; what is here is data, small dense matrices, an optimiser and reports. */

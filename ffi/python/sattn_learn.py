@@ -14,10 +14,12 @@ import ctypes
 import numpy as np
 
 import sattn
-from sattn import _F64, _I32, _I64, _check, _fields, _pointer, hermite, library
+from sattn import _F64, _I32, _I64, _PROGRESS, _PTR, _check, _fields, _pointer, hermite, library
 
 SOFTMAX, LINEAR = 0, 1
 SQUARED, LOGISTIC = 0, 1
+DESCENT, ADAM = 0, 1
+CONSTANT, COSINE, DROPS = 0, 1, 2
 PARTS = {"U": 1, "u": 2, "V": 4, "K": 8, "k": 16}
 
 
@@ -32,6 +34,17 @@ class LearnDescriptor(ctypes.Structure):
     _fields_ = _fields("i:size tasks queries heads components width input_width output_width;"
                        "j:covariance_kind attention loss trained shared threads;"
                        "p:log_weight mean covariance input target weight")
+
+
+_DRAW = ctypes.CFUNCTYPE(_I32, _PTR, _I64)
+
+
+class TrainDescriptor(ctypes.Structure):
+    """struct sattn_train of sattn/train.h"""
+    _fields_ = (_fields("i:size;j:optimiser schedule;i:steps until") + [("drop_at", _I64 * 2)] +
+                _fields("d:drop rate clip") + [("decay", _F64 * 2)] + _fields("d:epsilon;i:step;p:parameter") +
+                [("moment", _PTR * 2), ("trace", _PTR), ("draw", _DRAW), ("progress", _PROGRESS),
+                 ("context", _PTR)])
 
 
 def _array(name, a, shape):
@@ -185,3 +198,41 @@ class Learn:
         _check(library.sattn_learn_hessian_f64(ctypes.byref(self.descriptor), _pointer(parameter),
                                                _pointer(direction), _pointer(product)))
         return product
+
+
+class Train:
+    """A training that can be continued: `parameter`, `moment` and `step` are its state, what a checkpoint keeps.
+    Options: the members of struct sattn_train. draw(step) refills the arrays of learn.arrays in place;
+    progress(step, risk) may return True to stop."""
+
+    def __init__(self, learn, parameter, steps, draw=None, progress=None, **options):
+        self.learn, self.steps = learn, steps
+        self.parameter = _array("parameter", parameter, (learn.count,)).copy()
+        self.moment, self.trace = np.zeros((2, learn.count)), np.full(steps, np.nan)
+        t = self.descriptor = TrainDescriptor()
+        _check(library.sattn_train_init(ctypes.byref(t), _I64(ctypes.sizeof(t)), _I64(steps)))
+        for name, value in options.items():
+            if name not in dict(t._fields_):
+                raise TypeError(f"struct sattn_train has no {name}")
+            setattr(t, name, type(getattr(t, name))(*value) if np.ndim(value) else value)
+        t.parameter, t.trace = _pointer(self.parameter), _pointer(self.trace)
+        for i in range(2):
+            t.moment[i] = _pointer(self.moment[i])
+        if draw:
+            t.draw = _DRAW(lambda context, step: int(bool(draw(step))))
+        if progress:
+            t.progress = _PROGRESS(lambda context, step, risk: int(bool(progress(step, risk))))
+
+    @property
+    def step(self):
+        return self.descriptor.step
+
+    @step.setter
+    def step(self, step):
+        self.descriptor.step = step
+
+    def run(self, until=None):
+        """Up to a step, or to the end -> self"""
+        self.descriptor.until = self.steps if until is None else until
+        _check(library.sattn_train_f64(ctypes.byref(self.descriptor), ctypes.byref(self.learn.descriptor)))
+        return self

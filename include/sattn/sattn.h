@@ -20,5 +20,6 @@
 #include "softmax.h"
 #include "tilt.h"
 #include "task.h"
+#include "train.h"
 
 #endif
