@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""bench/plot.py FOLDER PICTURE: the picture of `sattn-learn digits` from the files that it wrote to FOLDER.
+"""bench/plot.py FOLDER PICTURE: the picture of an experiment of sattn-learn from the files that it wrote to FOLDER.
 
-Left, digits that no method has seen: clean, with noise, and what each method makes of the noisy one.
-Right, the mean squared error of each method over the seeds, with its standard error."""
+classify and denoise: left, how far training is from Bayes; right, the risks. digits: left, digits that no method has seen: clean, with noise, and what each method makes of the noisy one.
+right, the mean squared error of each method over the seeds, with its standard error."""
 import csv
 import json
 import os
@@ -28,9 +28,38 @@ LABELS = {
 BEST, GREY, LINEAR = "#0b6e4f", "#9aa5b1", "#c0504d"
 
 
+def in_context(folder, picture, result):
+    """Tasks drawn anew: the distance from Bayes over the steps of every seed, and the risks of all methods."""
+    rows, colours = result["rows"], [GREY, BEST, GREY, LINEAR]
+    paths = {}
+    with open(os.path.join(folder, "curve.csv")) as file:
+        for row in csv.DictReader(file):
+            paths.setdefault((row["method"], row["seed"]), []).append((int(row["step"]), float(row["excess"])))
+    figure, (curve, bars) = plt.subplots(1, 2, figsize=(11, 4.4), dpi=120, layout="constrained")
+    colour = dict(zip([r["method"] for r in rows], colours))
+    for (method, seed), path in paths.items():
+        curve.semilogy(*zip(*path), color=colour[method], lw=1, label=method if seed == "0" else None)
+    curve.set_xlabel("step")
+    curve.set_ylabel("excess risk (squared distance from Bayes)")
+    curve.legend(frameon=False)
+    bars.barh(range(len(rows))[::-1], [r["risk"] for r in rows], color=colours, height=0.62)
+    for place, r in zip(range(len(rows))[::-1], rows):
+        bars.text(r["risk"], place, f" {r['risk']:.4g}", va="center", fontsize=9)
+    bars.set_yticks(range(len(rows))[::-1], [r["method"] for r in rows], fontsize=8.5)
+    bars.set_xlim(0, 1.2 * max(r["risk"] for r in rows))
+    bars.set_xlabel(f"squared error, mean of {result['settings']['seeds']} seeds (lower is better)")
+    for axes in (curve, bars):
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle({"classify": "Classifying clusters in context", "denoise": "Denoising clusters in context"}[
+        result["experiment"]], fontsize=14, x=0.01, ha="left")
+    figure.savefig(picture)
+
+
 def main(folder, picture):
     with open(os.path.join(folder, "result.json")) as file:
         result = json.load(file)
+    if result["experiment"] != "digits":
+        return in_context(folder, picture, result)
     examples = {}
     with open(os.path.join(folder, "examples.csv")) as file:
         for method, _, *pixels in csv.reader(file):

@@ -16,6 +16,8 @@ typedef struct {
 } settings;
 
 int digits(const settings *s);
+int classify(const settings *s);
+int denoise(const settings *s);
 
 /* A message and exit status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
