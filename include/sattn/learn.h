@@ -14,7 +14,7 @@
  *   L tokens as components of log weight 0. Tokens (x, y) with queries (x, 0): D = N + E, and U_h
  *   has no columns for the zeros. Queries: quadrature (task.h), or draws with weights 1 / n.
  *   Parameters are one array:  U [H][D][N], u [H][D], V [H][E][D], K [E][N], k [E].
- *   Everything is in f64. Source: Gabet, Boursier, Boyer, arXiv 2610.11798. Since: 0.1 */
+ *   Everything is in f64. Source: Gabet, Boursier, Boyer, arXiv 2610.11798. Since: 0.2 */
 
 #include "base.h"
 #include "mixture.h"

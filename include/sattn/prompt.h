@@ -3,7 +3,7 @@
 #define SATTN_PROMPT_H
 
 /* Gaussian mixtures as prompts, beside mixture.h: scores with a quadratic term, how far a finite
- * prompt of L tokens is from the mixture they were drawn from, linear attention. Since: 0.1 */
+ * prompt of L tokens is from the mixture they were drawn from, linear attention. Since: 0.2 */
 
 #include "base.h"
 #include "mixture.h"

@@ -3,7 +3,7 @@
 #define SATTN_QUADRATURE_H
 
 /* Rules for expectations over a standard normal X:  E f(X) = sum_i weight_i f(node_i), about.
- * sattn_task_quadrature (task.h) makes tensor rules over Gaussian mixtures of them. Since: 0.1 */
+ * sattn_task_quadrature (task.h) makes tensor rules over Gaussian mixtures of them. Since: 0.2 */
 
 #include "base.h"
 
@@ -23,7 +23,7 @@ extern "C" {
  * Numbers: nodes within 1e-14, weights within 1e-14 (and 1e-12 of themselves); they sum to 1.
  * Threads: serial. Memory: none.
  * Source:  Golub, Welsch, "Calculation of Gauss quadrature rules", Math. Comp. 23, 1969.
- * Since:   0.1 */
+ * Since:   0.2 */
 SATTN_API int32_t sattn_quadrature_hermite(int64_t order, double *node, double *weight);
 
 /* The trapezoid rule:  n equidistant nodes from -reach to reach, weights
@@ -34,7 +34,7 @@ SATTN_API int32_t sattn_quadrature_hermite(int64_t order, double *node, double *
  * Shapes:  node, weight [n].
  * Errors:  SATTN_ESIZE n < 2; SATTN_EVALUE reach is not positive and finite; SATTN_ENULL.
  * Numbers: nodes and weights are rounded from the formula; the end nodes are exact.
- * Threads: serial. Memory: none. Since: 0.1 */
+ * Threads: serial. Memory: none. Since: 0.2 */
 SATTN_API int32_t sattn_quadrature_trapezoid(int64_t n, double reach, double *node, double *weight);
 
 #ifdef __cplusplus

@@ -14,7 +14,7 @@
  *     regressions      y = a_c.z + noise of variance n: v_c = a_c.m_c, X_c = a_c'S_c,
  *                      t_c = a_c'S_c a_c + n
  *   Everything is in f64. Source: the conditional law of Gaussians; the tasks: Gabet, Boursier,
- *   Boyer, arXiv 2610.11798, sections 3 and 4. Since: 0.1 */
+ *   Boyer, arXiv 2610.11798, sections 3 and 4. Since: 0.2 */
 
 #include "base.h"
 
@@ -53,7 +53,7 @@ SATTN_API int32_t sattn_task_init(sattn_task *t, int64_t size, int64_t component
  *          range; SATTN_ENOMEM.
  * Numbers: logits are compared by their differences; a NaN in z makes that query's answer NaN and
  *          no other. A query's answer does not depend on the others.
- * Threads: over blocks of queries. Memory: 2 C N^2 + C E N doubles, about. Since: 0.1 */
+ * Threads: over blocks of queries. Memory: 2 C N^2 + C E N doubles, about. Since: 0.2 */
 SATTN_API int32_t sattn_task_bayes_f64(const sattn_task *t, int64_t n, const double *z,
                                        double *predicted, double *variance);
 
@@ -64,7 +64,7 @@ SATTN_API int32_t sattn_task_bayes_f64(const sattn_task *t, int64_t n, const dou
  *   the mean if affine, about 0 if linear; b = E y - A E z or 0.
  * Shapes:  matrix [E][N], offset [E], risk one number; any may be NULL.
  * Errors:  as sattn_task_bayes_f64, M_zz standing for S_c; SATTN_EOPTION `affine` is not 0 or 1.
- * Threads: serial. Memory: 3 N^2 + 2 E N doubles, about. Since: 0.1 */
+ * Threads: serial. Memory: 3 N^2 + 2 E N doubles, about. Since: 0.2 */
 SATTN_API int32_t sattn_task_affine_f64(const sattn_task *t, int32_t affine, double *matrix,
                                         double *offset, double *risk);
 
@@ -76,7 +76,7 @@ SATTN_API int32_t sattn_task_affine_f64(const sattn_task *t, int32_t affine, dou
  * Shapes:  node, weight [n]; point [C n^N][N], point_weight [C n^N].
  * Errors:  as sattn_task_bayes_f64, S_c being positive semi-definite. A component of weight 0 gives
  *          points 0 of weight 0.
- * Threads: serial. Memory: N^2 doubles. Since: 0.1 */
+ * Threads: serial. Memory: N^2 doubles. Since: 0.2 */
 SATTN_API int32_t sattn_task_quadrature_f64(const sattn_task *t, int64_t n, const double *node,
                                             const double *weight, double *point,
                                             double *point_weight);
@@ -87,7 +87,7 @@ SATTN_API int32_t sattn_task_quadrature_f64(const sattn_task *t, int64_t n, cons
  * Shapes:  point [n][N], component [n]; the latter may be NULL.
  * Errors:  as sattn_task_quadrature_f64; SATTN_ESIZE first < 0 or (first + n) N >= 2^62;
  *          SATTN_EVALUE stream >= 2^63.
- * Threads: serial. Memory: C N^2 doubles, about. Since: 0.1 */
+ * Threads: serial. Memory: C N^2 doubles, about. Since: 0.2 */
 SATTN_API int32_t sattn_task_draw_f64(const sattn_task *t, uint64_t seed, uint64_t stream,
                                       int64_t first, int64_t n, double *point, int32_t *component);
 

@@ -7,7 +7,7 @@
  *   tilt:       u = scale A'q + u0        A [Dq][D], one row of A for each coordinate of the query
  *   value map:  y = scale V x + y0        V [D][Dq], flag SATTN_TRANSPOSED: x is `query`, y `tilt`
  *   Source: Gabet, Boursier, Boyer, "Softmax Attention on Gaussian Mixtures", arXiv 2610.11798,
- *   section 2 (u = U z: A = U'). Since: 0.1 */
+ *   section 2 (u = U z: A = U'). Since: 0.2 */
 
 #include "base.h"
 

@@ -3,7 +3,7 @@
 #define SATTN_TRAIN_H
 
 /* Training on the risk of learn.h: gradient descent and Adam, on all queries (population risk) or
- * on fresh ones at every step (SGD). Everything is in f64. Since: 0.1 */
+ * on fresh ones at every step (SGD). Everything is in f64. Since: 0.2 */
 
 #include "base.h"
 #include "learn.h"
@@ -67,7 +67,7 @@ SATTN_API int32_t sattn_train_init(sattn_train *t, int64_t size, int64_t steps);
  *          the last whole step.
  * Numbers: the same bits for any thread count, instruction set, and cut into calls.
  * Threads: within a step. Memory: P doubles, beside sattn_learn_risk_f64's.
- * Source:  Kingma, Ba, "Adam", ICLR 2015. Since: 0.1 */
+ * Source:  Kingma, Ba, "Adam", ICLR 2015. Since: 0.2 */
 SATTN_API int32_t sattn_train_f64(sattn_train *t, const sattn_learn *p);
 
 #ifdef __cplusplus

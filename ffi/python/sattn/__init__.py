@@ -381,9 +381,21 @@ def fit(token, components, kind=FULL, progress=None, **options):
     p.token, p.log_weight, p.mean = _pointer(token), _pointer(log_weight), _pointer(mean)
     p.covariance, p.label, p.trace = _pointer(covariance), _pointer(label), _pointer(trace)
     p.trace_length, p.iterations = trace.size, ctypes.cast(ctypes.byref(done), _PTR)
+    failure = []
+
+    def report(context, iteration, value):  # an exception cannot pass through C: it stops the fit
+        try:
+            return int(bool(progress(iteration, value)))
+        except BaseException as e:  # noqa: B902
+            failure.append(e)
+            return 1
+
     if progress:
-        p.progress = _PROGRESS(lambda context, i, value: int(bool(progress(i, value))))
-    _check(_typed("sattn_fit", token.dtype)(ctypes.byref(p)))
+        p.progress = _PROGRESS(report)
+    status = _typed("sattn_fit", token.dtype)(ctypes.byref(p))
+    if failure:
+        raise failure[0]
+    _check(status)
     mixture = Mixture(log_weight, mean, covariance)
     mixture.trace, mixture.label = trace[:done.value], label
     return mixture

@@ -150,6 +150,8 @@ def merge(parts):
     """The union of partial results over disjoint keys, each with out [.., E] and stats [.., 2]: -> one
     with out, stats, lse. A mixture's result joins as its out with stats (cgf, 0)."""
     outs = [np.ascontiguousarray(part.out) for part in parts]
+    if not outs:
+        raise ValueError("no parts")
     dtype, shape = outs[0].dtype, outs[0].shape
     stats = [np.ascontiguousarray(part.stats, dtype) for part in parts]
     for out, pair in zip(outs, stats):

@@ -60,6 +60,8 @@ class Softmax:
         axis = range(x.ndim)[self.axis]
         rest = x.shape[:axis] + x.shape[axis + 1:]
         n, outer, inner = x.shape[axis], int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis + 1:]))
+        if not x.dtype.isnative or x.dtype.name not in self._STORAGE:
+            raise TypeError(f"softmax of an array of {x.dtype!r}")
         storage, dtype = self._STORAGE[x.dtype.name]
         p = SoftmaxDescriptor()
         _check(library.sattn_softmax_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(outer),
