@@ -128,6 +128,13 @@ void check_near(const char *what, int64_t index, double got, double want, double
 
 /* Random numbers */
 
+int is_left_out(int64_t number)
+{
+    const char *word = getenv("SATTN_TEST_SHARE");
+    const int64_t share = word ? strtoll(word, NULL, 10) : 1;
+    return share > 1 && number % share != 0;
+}
+
 rng seed_of(uint64_t n)
 {
     const char *word = getenv("SATTN_TEST_SEED");

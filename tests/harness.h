@@ -70,6 +70,9 @@ typedef struct {
     uint64_t state;
 } rng;
 rng seed_of(uint64_t n);
+/* Where time is short (an emulator, sanitisers) SATTN_TEST_SHARE = n leaves out all but each n-th
+ * case. */
+int is_left_out(int64_t number);
 uint64_t random_bits(rng *g);
 int64_t random_below(rng *g, int64_t n);
 double random_in(rng *g, double low, double high);

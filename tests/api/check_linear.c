@@ -175,6 +175,8 @@ EACH_ROW(linear, random)
     sattn_isa_set(*isa);
     for (uint64_t seed = 1; seed <= 80; seed++) {
         const shape s = random_shape(seed);
+        if (is_left_out((int64_t)seed))
+            continue;
         problem *x = make(&s);
         solve(x);
         check_oracle(x);
@@ -192,16 +194,18 @@ static void check_same_problem(const problem *got, const problem *want, int firs
                               sizeof(real));
 }
 
-/* Three blocks of tokens, with one head, where blocks are tasks, and with several */
+/* Two blocks of tokens, with one head, where blocks are tasks, and with several */
 Test(linear, rows_threads_and_places)
 {
     static const placement sides[] = {ENDS, BEGINS};
     const struct criterion_test_params rows = each_row();
     for (int v = 0; v < 6; v++) {
+        if (is_left_out(v))
+            continue;
         shape s = {.seed = (uint64_t)v,
                    .heads = v % 2 ? 4 : 1,
-                   .queries = 6500,
-                   .keys = 6500,
+                   .queries = 3200,
+                   .keys = 3200,
                    .width = 7,
                    .value_width = 11,
                    .feature = v / 2 + 1,

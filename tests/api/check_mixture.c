@@ -204,7 +204,7 @@ static void move(const array *a, double factor, double shift)
 EACH_ROW(mixture, offset)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++) {
             problem x = edge(kind, i);
             move(&x.a[MEAN], 1, 100);
@@ -218,7 +218,7 @@ EACH_ROW(mixture, offset)
 EACH_ROW(mixture, large_queries)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++) {
             problem x = edge(kind, i);
             move(&x.a[TILT], sizeof(real) == 4 ? 100 : 1e4, 0);
@@ -234,7 +234,7 @@ EACH_ROW(mixture, large_queries)
 EACH_ROW(mixture, no_tilt)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++) {
             problem x = edge(kind, i);
             move(&x.a[TILT], 0, 0);
@@ -256,7 +256,7 @@ EACH_ROW(mixture, no_tilt)
 EACH_ROW(mixture, gradient_of_cgf)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++) {
+    EACH_KIND (kind) {
         problem x = edge(kind, 0);
         move(&x.a[DCGF], 0, 1);
         x.p.dout = NULL;
@@ -281,7 +281,7 @@ static void check_all(const problem *x, int i, double value)
 EACH_ROW(mixture, empty)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++)
             for (int64_t components = 0; components <= 65; components += 13) {
                 problem x = make_problem(&(shape){.batch = 2,
@@ -306,7 +306,7 @@ EACH_ROW(mixture, empty)
 EACH_ROW(mixture, zero_sizes)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++)
             for (int zero = 0; zero < 3; zero++) {
                 problem x = make_problem(&(shape){.batch = zero != 0,

@@ -89,7 +89,7 @@ static void check_slope(problem *x, int input, int64_t b, int64_t row, int64_t c
 EACH_ROW(mixture_linear, slopes)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int64_t value_width = 0; value_width <= 2; value_width += 2) {
             problem x = make(kind, value_width);
             x.p.stats = NULL, x.p.cgf = NULL, x.p.weight = NULL, x.p.dcgf = NULL;
@@ -109,7 +109,7 @@ EACH_ROW(mixture_linear, slopes)
 /* Added to what is there: once more the same, up to a rounding; without dout, nothing. */
 Test(mixture_linear, accumulate_and_bits)
 {
-    for (int32_t kind = 0; kind < KINDS; kind++) {
+    EACH_KIND (kind) {
         problem want = make(kind, kind % 2 * 2), x = make(kind, kind % 2 * 2);
         sattn_isa_set(SATTN_ISA_SCALAR);
         solve_linear(&want);

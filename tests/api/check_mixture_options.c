@@ -38,7 +38,7 @@ static void check_subset(const problem *want, unsigned set)
 EACH_ROW(mixture_options, subsets)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++) {
             const shape s = small(kind, i);
             for (unsigned set = 0; set < 1u << (ARRAYS - OUT); set += set < 16 ? 1 : 16) {
@@ -56,7 +56,7 @@ EACH_ROW(mixture_options, absent_inputs)
 {
     static const int absent[] = {DOUT, DCGF, CROSS};
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++)
             for (int k = 0; k < 3 - !i; k++) {
                 const shape s = small(kind, i);
@@ -78,7 +78,7 @@ EACH_ROW(mixture_options, absent_inputs)
 EACH_ROW(mixture_options, accumulate)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++) {
             shape s = small(kind, i);
             s.shared = 0;
@@ -109,7 +109,7 @@ EACH_ROW(mixture_options, accumulate)
 EACH_ROW(mixture_options, workspace)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int i = 0; i < 2; i++)
             for (int32_t threads = 1; threads <= 3; threads++) {
                 shape s = small(kind, i);

@@ -47,7 +47,7 @@ EACH_ROW(mixture_oracle, wide)
     static const int64_t widths[][2] = {{33, 0}, {64, 0}, {63, 9}, {8, 130}, {1, 65}};
     sattn_isa_set(*isa);
     for (int i = 0; i < 5; i++)
-        for (int32_t kind = 0; kind < KINDS; kind++) {
+        EACH_KIND (kind) {
             const shape s = {.seed = (uint64_t)i,
                              .batch = 1,
                              .queries = 3,
@@ -66,7 +66,7 @@ EACH_ROW(mixture_oracle, wide)
 EACH_ROW(mixture_oracle, many_queries)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int64_t value_width = 0; value_width <= 3; value_width += 3) {
             const shape s = {.seed = 5,
                              .batch = 2,
@@ -129,7 +129,7 @@ EACH_ROW(mixture_oracle, slopes)
                                    {VALUE_MEAN, DVALUE_MEAN},
                                    {CROSS, DCROSS}};
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int64_t value_width = 0; value_width <= 2; value_width += 2) {
             problem x = make_problem(&(shape){.seed = 7,
                                               .batch = 2,

@@ -118,7 +118,7 @@ static void solve_along(problem *x, const along *a)
 EACH_ROW(mixture_second, differences)
 {
     sattn_isa_set(*isa);
-    for (int32_t kind = 0; kind < KINDS; kind++)
+    EACH_KIND (kind)
         for (int64_t value_width = 0; value_width <= 4; value_width += 4) {
             const shape s = variant(kind, value_width);
             problem x = make_problem(&s);
@@ -157,7 +157,7 @@ EACH_ROW(mixture_second, golden)
 /* Rows, threads, and a query alone: the same bits. */
 Test(mixture_second, bits)
 {
-    for (int32_t kind = 0; kind < KINDS; kind++) {
+    EACH_KIND (kind) {
         shape s = variant(kind, kind % 2 ? 3 : 0);
         s.queries = 99;
         sattn_isa_set(SATTN_ISA_SCALAR);

@@ -39,6 +39,11 @@ enum {
 /* Kinds of covariance, and how many there are with the shared ones */
 enum { SHARED = SATTN_COVARIANCE_LOW_RANK + 1, KINDS = 2 * SHARED, RANK = 2 };
 
+/* Every kind, or a share of them where time is short */
+#define EACH_KIND(kind)                                                                            \
+    for (int32_t kind = 0; kind < KINDS; kind++)                                                   \
+        if (!is_left_out(kind))
+
 typedef struct {
     int64_t batch, queries, components, width, value_width; /* B, M, C, D, E (0: values = keys) */
     int32_t kind; /* of covariance; from SHARED on: kind - SHARED, shared by all components */
