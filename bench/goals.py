@@ -92,6 +92,40 @@ def mixture_torch(files, operation, kind="full", shapes=SHAPES):
     )
 
 
+ATTENTION = ("8x512x512x64", "1x2048x2048x64", "8x512x512x128", "1x2048x2048x128")
+
+
+def attention_percent(files, operation):
+    cells = [
+        f"{percent_of_peak(files['attention'], f'{operation}/f32/full/{shape}/threads1', isa):.0f}"
+        for isa in ("avx512", "avx2")
+        for shape in ATTENTION
+    ]
+    return f"{' / '.join(cells[:4])} % AVX-512, {' / '.join(cells[4:])} % AVX2"
+
+
+def attention_peer(files):
+    cells = []
+    for group, found in files["attention"].cpu.items():
+        if fastest_peer(found) == "onednn":
+            shape = group.split("/")[3]
+            cells.append(f"{shape} {Ratio(found['onednn'], found[ours(found)]).value:.2f}")
+    return ", ".join(cells) + " (oneDNN)"
+
+
+def attention_variants(files):
+    """Time for each pair that is live, over that of attention without a mask"""
+    cells = []
+    for operation in ("forward", "backward"):
+        found = files["attention"].cpu
+        plain = found[f"attention-{operation}/f32/full/1x2048x2048x64/threads1"]
+        for variant, pairs in (("causal", 0.5), ("mask", 0.9), ("bias", 1), ("grouped", 1)):
+            other = found[f"attention-{operation}/f32/{variant}/4x2048x2048x64/threads1"]
+            ratio = Ratio(other[ours(other)], plain[ours(plain)]).value / 4 / pairs
+            cells.append(f"{operation} {variant} {ratio:.2f}")
+    return ", ".join(cells)
+
+
 def threads(files):
     """The gain of two threads: of what takes one more than 100 us, then of the rest"""
     long, short = [], []
@@ -172,6 +206,18 @@ GOALS = (
         lambda f: mixture_percent(f, "mixture-forward", "f64"),
     ),
     ("", "forward + backward", lambda f: mixture_percent(f, "mixture-both", "f64")),
+    (
+        "attention forward f32, N >= 512: " + ", ".join(ATTENTION),
+        ">= 90 % of FMA peak",
+        lambda f: attention_percent(f, "attention-forward"),
+    ),
+    ("", ">= 1.12x the better of ONNX Runtime and oneDNN", attention_peer),
+    (
+        "attention backward f32",
+        ">= 80 % of FMA peak",
+        lambda f: attention_percent(f, "attention-backward"),
+    ),
+    ("attention f32, time of a live pair", "<= 1.05-1.10x of the unmasked", attention_variants),
     ("two threads", ">= 1.9x one above 100 us, no slower below", threads),
     ("smallest call", "<= 100 ns, no allocation", calls),
     ("workspace of the mixture", "<= 1 MiB a thread", scratch),

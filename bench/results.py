@@ -46,8 +46,13 @@ class Ratio:
 
 
 def elements(group):
-    """Elements of exp/TYPE/SIZE/DATA, softmax/TYPE/SIZE/N; flops of mixture-PASS/TYPE/KIND/MxCxD"""
+    """Elements of exp/TYPE/SIZE/DATA, softmax/TYPE/SIZE/N; flops of mixture-PASS/TYPE/KIND/MxCxD and
+    of the live pairs of attention-PASS/TYPE/VARIANT/HxMxNxD"""
     part = group.split("/")
+    if part[0].startswith("attention"):
+        h, m, n, d = map(int, part[3].split("x"))
+        pairs = {"causal": (m * n + n) / 2, "mask": 0.9 * m * n}.get(part[2], m * n)
+        return h * pairs * d * (10 if part[0] == "attention-backward" else 4)
     if part[0].startswith("mixture"):
         m, c, d = map(int, part[3].split("x"))
         each = {"full": 2 * d + 6, "diag": 8, "zero": 4}[part[2]]

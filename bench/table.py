@@ -62,6 +62,22 @@ def mixture_table(results):
     return markdown([*header, "AVX2 " + rates[0], *rates[1:], "against plain C"], rows)
 
 
+def attention_table(results):
+    rows = []
+    for group, candidates in results.cpu.items():
+        if not group.startswith("attention") or not group.endswith("threads1"):
+            continue
+        row = [group.split("/")[0].split("-")[1], *group.split("/")[1:4]]
+        for isa in ("avx512", "avx2"):
+            row.append(cell(candidates, "sattn-" + isa, 1e6))
+            rate = elements(group) / statistics.median(candidates["sattn-" + isa])
+            row += [f"{rate:.1f}", f"{percent_of_peak(results, group, isa):.0f} %"]
+        rows.append([*row, against_peer(candidates)])
+    header = ["pass", "type", "variant", "H x M x N x D", "AVX-512 ms", "GF/s", "of peak", "AVX2 ms",
+              "GF/s", "of peak", "against oneDNN"]
+    return markdown(header, rows)
+
+
 def threads_table(results):
     rows = []
     for group, one in results.wall.items():
@@ -118,6 +134,8 @@ def tables(files):
         made["calls"] = calls_table(named["exp"], named["softmax"])
     if "mixture" in named:
         made["mixture"] = mixture_table(named["mixture"])
+    if "attention" in named:
+        made["attention"] = attention_table(named["attention"])
     if "threads" in named:
         made["threads"] = threads_table(named["threads"])
     for name in named:
