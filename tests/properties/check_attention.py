@@ -103,6 +103,37 @@ def conversions():
     assert all(np.array_equal(out, masked[0]) for out in masked) and not np.array_equal(masked[0], want.out)
 
 
+def hybrid():
+    """Exact tokens beside a mixture: with one atom a token, it is attention over all, gradients too; with
+    Gaussians fitted to many tokens, it is nearer than the exact tokens alone."""
+    q, k, v = (x[0, 0] for x in problem(m=6, n=90, d=5, e=3))
+    attend, scale, cut = sattn.Attention(scale=0.4), 0.4, 30
+    whole, dout, dlse = attend.forward(q, k, v), rng.normal(size=(6, 3)), rng.normal(size=6)
+    want = attend.backward(q, k, v, whole, dout=dout, dlse=dlse)
+    atoms = sattn.Mixture(np.zeros(90 - cut), k[cut:], value_mean=v[cut:])
+    exact, rest = attend.forward(q, k[:cut], v[:cut]), atoms.forward(scale * q)
+    parts = [exact, sattn.as_part(rest)]
+    both = sattn.merge(parts)
+    assert np.allclose(both.out, whole.out, rtol=0, atol=1e-14) and np.allclose(both.lse, whole.lse, atol=1e-13)
+    (g1, h1), (g2, h2) = sattn.merge_backward(parts, both, dout=dout, dlse=dlse)
+    a = attend.backward(q, k[:cut], v[:cut], exact, dout=g1, dlse=h1)
+    b = atoms.backward(scale * q, rest, dout=g2, dcgf=h2)
+    assert np.allclose(a["q"] + scale * b["tilt"], want["q"], rtol=0, atol=1e-13)
+    assert np.allclose(np.concatenate([a["k"], b["mean"]]), want["k"], rtol=0, atol=1e-13)
+    assert np.allclose(np.concatenate([a["v"], b["value_mean"]]), want["v"], rtol=0, atol=1e-13)
+
+    centres = 3 * rng.normal(size=(4, 2))
+    k = np.concatenate([c + rng.normal(size=(500, 2)) / 3 for c in centres])
+    q, cut = rng.normal(size=(50, 2)) / 2, 1900
+    exact = sattn.Attention(scale=1).forward(q, k[cut:], k[cut:])
+    fitted = sattn.fit(k[:cut], 4, seed=1)
+    fitted.parameters["log_weight"] += np.log(cut)
+    both = sattn.merge([exact, sattn.as_part(fitted.forward(q))])
+    whole = sattn.Attention(scale=1).forward(q, k, k)
+    assert np.abs(both.out - whole.out).max() < 0.05 < np.abs(exact.out - whole.out).max()
+    assert np.abs(both.lse - whole.lse).max() < 0.02
+
+
 def refusals():
     q, k, v = problem()
     for call in (lambda: sattn.Attention().forward(q, k[:, :1].repeat(3, 1), v[:, :1].repeat(3, 1)),
@@ -118,6 +149,6 @@ def refusals():
         raise AssertionError("no error")
 
 
-for check in (agrees_with_numpy, views, gradients, sixteen_bits, merged, conversions, refusals):
+for check in (agrees_with_numpy, views, gradients, sixteen_bits, merged, hybrid, conversions, refusals):
     check()
     print(check.__name__, "holds")

@@ -401,5 +401,6 @@ def fit(token, components, kind=FULL, progress=None, **options):
     return mixture
 
 
-from sattn.attention import BOTTOM_RIGHT, TOP_LEFT, Attention, merge  # noqa: E402, F401
+from sattn.attention import (  # noqa: E402, F401
+    BOTTOM_RIGHT, TOP_LEFT, Attention, as_part, merge, merge_backward)
 from sattn.rows import Softmax, log_softmax, log_sum_exp, softmax  # noqa: E402, F401

@@ -146,9 +146,7 @@ class Attention:
         return g
 
 
-def merge(parts):
-    """The union of partial results over disjoint keys, each with out [.., E] and stats [.., 2]: -> one
-    with out, stats, lse. A mixture's result joins as its out with stats (cgf, 0)."""
+def _merge_call(parts):
     outs = [np.ascontiguousarray(part.out) for part in parts]
     if not outs:
         raise ValueError("no parts")
@@ -160,10 +158,48 @@ def merge(parts):
     p, rows = MergeDescriptor(), int(np.prod(shape[:-1]))
     _check(library.sattn_merge_init(ctypes.byref(p), _I64(ctypes.sizeof(p)),
                                     *map(_I64, (len(outs), rows, shape[-1]))))
-    pointers = [(_PTR * len(outs))(*(x.ctypes.data for x in group)) for group in (outs, stats)]
-    p.part_out, p.part_stats = (ctypes.cast(x, _PTR) for x in pointers)
+    keep = [outs, stats]
+    p.part_out, p.part_stats = _pointers(outs, keep), _pointers(stats, keep)
+    return p, dtype, shape, keep
+
+
+def _pointers(arrays, keep):
+    table = (_PTR * len(arrays))(*(x.ctypes.data for x in arrays))
+    keep.append(table)
+    return ctypes.cast(table, _PTR)
+
+
+def merge(parts):
+    """The union of partial results over disjoint keys, each with out [.., E] and stats [.., 2]: -> one
+    with out, stats, lse. A mixture's result joins as `as_part` makes it."""
+    p, dtype, shape, keep = _merge_call(parts)
     r = SimpleNamespace(out=np.empty(shape, dtype), stats=np.empty(shape[:-1] + (2,), dtype))
     p.out, p.stats = r.out.ctypes.data_as(_PTR), r.stats.ctypes.data_as(_PTR)
     _check(_typed("sattn_merge_forward", dtype)(ctypes.byref(p)))
     r.lse = r.stats.sum(-1)
+    del keep
     return r
+
+
+def merge_backward(parts, result, dout=None, dlse=None):
+    """-> for each part the cotangents (dout, dlse) that its own backward pass takes (a mixture: dcgf)"""
+    p, dtype, shape, keep = _merge_call(parts)
+    given = {"out": result.out, "stats": result.stats, "dout": dout, "dlse": dlse}
+    shapes = {"out": shape, "stats": shape[:-1] + (2,), "dout": shape, "dlse": shape[:-1]}
+    for name, x in given.items():
+        if x is not None:
+            x = np.ascontiguousarray(x, dtype)
+            if x.shape != shapes[name]:
+                raise ValueError(f"{name} has shape {x.shape}, not {shapes[name]}")
+            keep.append(x)
+            setattr(p, name, x.ctypes.data_as(_PTR))
+    douts, dlses = ([np.empty(shapes[n], dtype) for _ in parts] for n in ("dout", "dlse"))
+    p.part_dout, p.part_dlse = _pointers(douts, keep), _pointers(dlses, keep)
+    _check(_typed("sattn_merge_backward", dtype)(ctypes.byref(p)))
+    return list(zip(douts, dlses))
+
+
+def as_part(result):
+    """A result of mixture attention as a part of a union: exact tokens beside a summary of the rest. The
+    mixture's log weights must count tokens (log of their number), its tilt be scale q."""
+    return SimpleNamespace(out=result.out, stats=np.stack([result.cgf, np.zeros_like(result.cgf)], -1))
