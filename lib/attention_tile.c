@@ -170,7 +170,7 @@ static void pair_tile(const tile *t, const scratch *s, key_window *w, const satt
                       int bytes, real *to)
 {
     int64_t head, query, run;
-    unsigned char live[WINDOW] = {0};
+    real live[WINDOW];
     for (int64_t q = 0; q < t->lanes; q += run) {
         run = run_of(t, q, &head, &query);
         const int64_t at = t->of.batch * x->batch + head * x->head + query * x->row;
@@ -182,13 +182,9 @@ static void pair_tile(const tile *t, const scratch *s, key_window *w, const satt
             kernels()->widen(SATTN_STORAGE_OWN, run, w->count, (const real *)x->data + place,
                              x->row, x->col, rows);
     }
-    for (int64_t q = 0; q < t->lanes; q++)
-        for (int64_t j = 0; j < w->count; j++) {
-            const real pair = s->rows[q * w->count + j];
-            live[j] |= bytes ? pair != 0 : pair != NOTHING;
-        }
+    kernels()->live_columns(t->lanes, w->count, s->rows, bytes ? 0 : NOTHING, live);
     for (int64_t j = 0; j < w->count; j++)
-        w->seen[j] &= live[j];
+        w->seen[j] &= live[j] > 0;
     kernels()->pack(t->lanes, w->count, s->rows, w->count, to);
     w->masked = 1;
 }

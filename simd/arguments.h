@@ -135,6 +135,7 @@ typedef struct SATTN_TYPED(sattn_outer) {
 /* widen: y [rows][cols] = x of a storage type (SATTN_STORAGE_...), whose elements are `row` and
  *   `col` elements apart.
  * flags: y [rows][cols] = 1 where the byte is not 0, else 0.
+ * live_columns: count[j] = how many rows of x [rows][cols] have more than `dead`, or NaN, there.
  * all_finite: 1 if no element is infinite or NaN; adjacent columns. */
 
 /* attention_scores: the scores of `count` adjacent keys for a tile of queries, by the formula of

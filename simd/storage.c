@@ -35,8 +35,23 @@ void K(widen)(int32_t storage, int64_t rows, int64_t cols, const void *x, int64_
 void K(flags)(int64_t rows, int64_t cols, const uint8_t *x, int64_t row, int64_t col, R *y)
 {
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j++)
-            y[i * cols + j] = x[i * row + j * col] != 0;
+        if (col == 1)
+            for (int64_t j = 0; j < cols; j++)
+                y[i * cols + j] = (R)(x[i * row + j] != 0);
+        else
+            for (int64_t j = 0; j < cols; j++)
+                y[i * cols + j] = (R)(x[i * row + j * col] != 0);
+}
+
+void K(live_columns)(int64_t rows, int64_t cols, const R *x, R dead, R *count)
+{
+    for (int64_t j = 0; j < cols; j += VL) {
+        const int64_t left = cols - j < VL ? cols - j : VL;
+        V found = v_set(0);
+        for (int64_t i = 0; i < rows; i++)
+            found = v_add_if(v_nle(v_load_n(x + i * cols + j, left), v_set(dead)), found, v_set(1));
+        v_store_n(count + j, found, left);
+    }
 }
 
 int32_t K(all_finite)(int64_t rows, int64_t cols, const R *x, int64_t row)
@@ -46,8 +61,8 @@ int32_t K(all_finite)(int64_t rows, int64_t cols, const R *x, int64_t row)
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j += VL) {
             const V a = v_load_n(x + i * row + j, cols - j < VL ? cols - j : VL);
-            found = v_add_if(v_nle(a, most), found, v_set(1));
-            found = v_add_if(v_nle(v_sub(zero, a), most), found, v_set(1));
+            /* the larger of a and -a; NaN stays */
+            found = v_add_if(v_nle(v_max(a, v_sub(zero, a)), most), found, v_set(1));
         }
     return v_sum(found) == 0;
 }
