@@ -204,8 +204,8 @@ Test(linear, rows_threads_and_places)
             continue;
         shape s = {.seed = (uint64_t)v,
                    .heads = v % 2 ? 4 : 1,
-                   .queries = 3200,
-                   .keys = 3200,
+                   .queries = 3100,
+                   .keys = 3100,
                    .width = 7,
                    .value_width = 11,
                    .feature = v / 2 + 1,
