@@ -26,8 +26,9 @@ static inline int64_t sattn_value_width(const sattn_mixture *p)
 /* Elements of `covariance` for one component. */
 static inline int64_t sattn_covariance_width(const sattn_mixture *p)
 {
-    const int64_t d = p->width, widths[] = {0, d, d * d, 1, d * d, d * (1 + p->rank)};
-    return widths[p->covariance_kind];
+    /* a factor for each kind: the product of another kind might overflow */
+    const int64_t d = p->width, factors[] = {0, 1, d, 1, d, 1 + (int64_t)p->rank};
+    return p->covariance_kind == SATTN_COVARIANCE_ISOTROPIC ? 1 : d * factors[p->covariance_kind];
 }
 
 static inline int sattn_is_shared(const sattn_mixture *p)

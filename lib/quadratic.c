@@ -98,8 +98,8 @@ int32_t FN(sattn_quadratic)(int64_t c, int64_t d, const real *log_weight, const 
                             real *to_mean, real *to_covariance)
 {
     int64_t one = 1, all = 1;
-    if (c < 0 || d < 0 || !sattn_grow(&one, d + 2) || !sattn_grow(&one, d + 2) ||
-        !sattn_grow(&all, c + 2) || !sattn_grow(&all, one))
+    if (c < 0 || d < 0 || c > INT64_MAX - 2 || d > INT64_MAX - 2 || !sattn_grow(&one, d + 2) ||
+        !sattn_grow(&one, d + 2) || !sattn_grow(&all, c + 2) || !sattn_grow(&all, one))
         return SATTN_ESIZE;
     const sattn_view in[] = {{log_weight, {1, 1, c}, {0, 0, 1}},
                              {mean, {1, c, d}, {0, d, 1}},
