@@ -6,7 +6,7 @@
  * machine's limit in the same run; read/TYPE/SIZE reads as many bytes as the keys and values of a
  * decode step have. */
 #include "common.h"
-#include "peers/rows.h"
+#include "peers/peak.h"
 #ifdef SATTN_PEER_ONEDNN
 #include "peers/onednn.h"
 #endif
@@ -149,20 +149,7 @@ template <class R> void add(const shape &s, bool with_backward)
 
 template <class R> void add_limits()
 {
-#ifdef SATTN_PEER_ROWS
-    for (const auto *row : {&peer_avx2(R()), &peer_avx512(R())})
-        if (sattn_isa_available(row->isa))
-            benchmark::RegisterBenchmark(
-                (std::string("fma/") + type_name<R> + "/" + row->name).c_str(),
-                [=](benchmark::State &state) {
-                    const int64_t steps = 10000;
-                    measure(state, [&] {
-                        benchmark::DoNotOptimize(row->fma(steps));
-                        return SATTN_OK;
-                    });
-                    state.SetItemsProcessed(state.iterations() * steps * row->fma_flops);
-                });
-#endif
+    add_peak<R>();
     for (int64_t bytes : {int64_t{8} << 20, int64_t{64} << 20})
         benchmark::RegisterBenchmark(
             (std::string("read/") + type_name<R> + "/" + size_name(bytes) + "/loop").c_str(),

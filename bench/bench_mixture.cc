@@ -5,7 +5,7 @@
  * zero 4 M C D; both: 4 times that, for S u again, S dout and the outer products of the gradient.
  * "plain" is the C loop of peers/rows.cc. */
 #include "common.h"
-#include "peers/rows.h"
+#include "peers/peak.h"
 
 namespace
 {
@@ -152,24 +152,6 @@ template <class R> void add(const shape &s)
                                          });
                                          count(state, s, 1);
                                      });
-#endif
-}
-
-template <class R> void add_peak()
-{
-#ifdef SATTN_PEER_ROWS
-    for (const auto *row : {&peer_avx2(R()), &peer_avx512(R())})
-        if (sattn_isa_available(row->isa))
-            benchmark::RegisterBenchmark(
-                (std::string("fma/") + type_name<R> + "/" + row->name).c_str(),
-                [=](benchmark::State &state) {
-                    const int64_t steps = 10000;
-                    measure(state, [&] {
-                        benchmark::DoNotOptimize(row->fma(steps));
-                        return SATTN_OK;
-                    });
-                    state.SetItemsProcessed(state.iterations() * steps * row->fma_flops);
-                });
 #endif
 }
 
