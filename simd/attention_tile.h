@@ -7,13 +7,7 @@
  *
  * Weights below exp(-EXP_PLAIN) of the largest are 0: e^-87 in float, e^-708 in double. */
 
-#include "elementary.h"
-
-/* Lanes that are computed: whole vectors. */
-static inline int64_t vector_lanes(int64_t lanes)
-{
-    return (lanes + VL - 1) / VL * VL;
-}
+#include "tile.h"
 
 /* Lanes whose score is not -inf, as masked keys have it; NaN counts as live. */
 static inline M live_lanes(V score)
@@ -28,12 +22,6 @@ static inline V v_weight(V x)
     const M keep = v_nle(x, v_set(-EXP_PLAIN));
     const V t = sattn_exp_t(keep, x), n = v_sub(t, v_set(V_ROUNDER));
     return v_keep(keep, sattn_exp_power(t, v_fnma_if(keep, n, v_set(sattn_ln2[0]), x)));
-}
-
-/* score - largest, where a row without a live key has -inf for both */
-static inline V reference(V largest)
-{
-    return v_select(v_lt(v_set(-R_INF), largest), largest, v_set(0));
 }
 
 /* c = A b + start, tile to tile: A is rows x inner; start NULL = 0 */

@@ -13,7 +13,7 @@
  * A tile is walked in groups of 3 vectors, which hides the latency of dependent FMAs; a group's
  * idle lanes hold zeros or leftovers that nothing reads. */
 
-#include "elementary.h"
+#include "tile.h"
 
 enum { GROUP = 3 };
 
@@ -26,12 +26,6 @@ typedef struct T(sattn_gemm) gemm;
 static inline int64_t group_lanes(int64_t lanes)
 {
     return (lanes + GROUP * VL - 1) / (GROUP * VL) * (GROUP * VL);
-}
-
-/* Lanes that a matrix product computes: whole vectors. */
-static inline int64_t vector_lanes(int64_t lanes)
-{
-    return (lanes + VL - 1) / VL * VL;
 }
 
 static inline int has_no_matrix(const components *c)
@@ -93,12 +87,6 @@ static inline void clear_idle(int64_t lanes, int64_t rows, R *tile)
 {
     if (vector_lanes(lanes) < group_lanes(lanes))
         clear(rows, tile);
-}
-
-/* exp's argument must not be -inf - (-inf): a reference of -inf is replaced by 0. */
-static inline V reference(V largest)
-{
-    return v_select(v_lt(v_set(-R_INF), largest), largest, v_set(0));
 }
 
 /* key[k][i] = m_k + S_k u of every component */
