@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bad descriptors of softmax attention: the documented status, and not a byte written. */
 #include "attend.h"
+#include "changes.h"
 
 /* A legal problem, its outputs full of 0xff; each case below changes one member. */
 static attend legal(void)
@@ -44,19 +45,8 @@ static void check_refused(attend *x, int32_t forward, int32_t backward)
         check(FN(sattn_attention_forward)(&x->p) == SATTN_OK);
 }
 
-/* A member, its value, the status of forward and of backward */
-typedef struct {
-    const char *what;
-    size_t offset, bytes;
-    int64_t value;
-    int32_t forward, backward;
-} change;
-
 #define SET(member, value, forward, backward)                                                      \
-    {                                                                                              \
-#member " = " #value, offsetof(sattn_attention, member),                                   \
-            sizeof(((sattn_attention *)0)->member), value, SATTN_##forward, SATTN_##backward       \
-    }
+    CHANGE(sattn_attention, member, value, forward, backward)
 #define BOTH(member, value, status) SET(member, value, status, status)
 
 static const change changes[] = {
@@ -115,14 +105,7 @@ Test(attention_bad, members)
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const change *c = &changes[i];
         attend x = legal();
-        unsigned char *member = (unsigned char *)&x.p + c->offset;
-        if (c->bytes == 4) {
-            const int32_t value = (int32_t)c->value;
-            memcpy(member, &value, 4);
-        } else {
-            memcpy(member, &c->value, 8);
-        }
-        at("%s", c->what);
+        make_change(c, &x.p);
         check_refused(&x, c->forward, c->backward);
         release_guarded();
     }

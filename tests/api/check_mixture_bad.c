@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bad descriptors: the documented status, and not a byte written. */
+#include "changes.h"
 #include "problem.h"
 
 /* A legal problem, its outputs full of 0xff; each case below changes one member. */
@@ -37,19 +38,8 @@ static void check_refused(problem *x, int32_t forward, int32_t backward)
         check(FN(sattn_mixture_forward)(&x->p) == SATTN_OK);
 }
 
-/* A member, its value, the status of forward and of backward */
-typedef struct {
-    const char *what;
-    size_t offset, bytes;
-    int64_t value;
-    int32_t forward, backward;
-} change;
-
 #define SET(member, value, forward, backward)                                                      \
-    {                                                                                              \
-#member " = " #value, offsetof(sattn_mixture, member),                                     \
-            sizeof(((sattn_mixture *)0)->member), value, SATTN_##forward, SATTN_##backward         \
-    }
+    CHANGE(sattn_mixture, member, value, forward, backward)
 #define BOTH(member, value, status) SET(member, value, status, status)
 
 static const change changes[] = {
@@ -116,10 +106,7 @@ Test(mixture_bad, members)
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         const change *c = &changes[i];
         problem x = legal();
-        const int32_t narrow = (int32_t)c->value;
-        at("%s", c->what);
-        memcpy((char *)&x.p + c->offset, c->bytes == 4 ? (const void *)&narrow : &c->value,
-               c->bytes);
+        make_change(c, &x.p);
         check_refused(&x, c->forward, c->backward);
         release_guarded();
     }

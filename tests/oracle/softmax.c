@@ -43,7 +43,7 @@ static line open_line(const oracle_line *x)
         const int dead = a.z[j].value == -INFINITY;
         const wide down = dead ? 0 : a.largest.value - a.z[j].value;
         const wide term = dead ? 0 : special ? NAN : expl(-down);
-        /* of the difference, for now */
+        /* the error of the exponent; relative, so of the term once multiplied by it */
         a.weight[j] = (number){term, dead ? 0 : down + a.z[j].error + a.largest.error};
         sum += term;
         spread += dead ? 0 : term * a.weight[j].error;
