@@ -10,18 +10,6 @@
 /* The size of the first release's descriptor; it may only grow. */
 enum { LEAST_SIZE = offsetof(sattn_attention, work_bytes) + sizeof(int64_t) };
 
-static int fits(int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    int64_t product = 1;
-    return sattn_grow(&product, a) && sattn_grow(&product, b) && sattn_grow(&product, c) &&
-           sattn_grow(&product, d);
-}
-
-static int64_t at_least_one(int64_t n)
-{
-    return n > 0 ? n : 1;
-}
-
 static int32_t check_shape(const sattn_attention *p)
 {
     const int64_t wide = p->width > p->value_width ? p->width : p->value_width;
@@ -30,11 +18,10 @@ static int32_t check_shape(const sattn_attention *p)
         return SATTN_ESIZE;
     if (p->heads > 0 && (p->key_heads == 0 || p->heads % p->key_heads != 0))
         return SATTN_ESIZE;
-    /* strides within a batch entry are computed even if there is none */
-    const int64_t b = at_least_one(p->batch), hk = at_least_one(p->key_heads),
-                  h = p->heads > hk ? p->heads : hk;
-    if (!fits(b, h, p->queries, wide) || !fits(b, h, p->keys, wide) ||
-        !fits(h, p->queries, p->keys, 1) || !fits(p->queries, SATTN_TILE, 1, 1))
+    const int64_t b = p->batch, h = p->heads > p->key_heads ? p->heads : p->key_heads;
+    if (!sattn_fits(b, h, p->queries, wide) || !sattn_fits(b, h, p->keys, wide) ||
+        !sattn_fits(h, p->queries, p->keys, 1) || !sattn_fits(p->queries, SATTN_TILE, 1, 1) ||
+        !sattn_fits(wide, 32 * SATTN_TILE, 1, 1)) /* scratch */
         return SATTN_ESIZE;
     return SATTN_OK;
 }
@@ -43,10 +30,9 @@ int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch, in
                              int64_t key_heads, int64_t queries, int64_t keys, int64_t width,
                              int64_t value_width)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     const int64_t h = heads, m = queries, n = keys, d = width, e = value_width;
     sattn_attention q = {.size = size,
                          .batch = batch,
@@ -59,7 +45,7 @@ int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch, in
                          .scale = d > 0 ? 1 / sqrt((double)d) : 1,
                          .left = -1,
                          .right = -1};
-    const int32_t status = check_shape(&q);
+    status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
     q.q = (sattn_input){NULL, h * m * d, m * d, d, 1};
@@ -77,8 +63,7 @@ int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch, in
     q.dv = (sattn_output){NULL, key_heads * n * e, n * e, e, 1};
     q.dbias = (sattn_output){NULL, 0, 0, n, 1};
     q.dsink = (sattn_output){NULL, 0, 1, 0, 0};
-    memset(p, 0, (size_t)size);
-    memcpy(p, &q, (size_t)size < sizeof q ? (size_t)size : sizeof q);
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }
 
@@ -127,11 +112,6 @@ static int32_t check_lengths(const sattn_attention *p)
 
 /* The arrays of the descriptor as views of [B][H][rows][columns] */
 enum { INPUTS = 11, FORWARD_INPUTS = 7, OUTPUTS = 6 };
-typedef struct {
-    sattn_view in[INPUTS], out[OUTPUTS];
-    int required[INPUTS];
-    int64_t in_bytes[INPUTS]; /* of an element */
-} views;
 
 static sattn_view view(const void *data, const int64_t *stride, int64_t b, int64_t h, int64_t rows,
                        int64_t cols)
@@ -151,14 +131,14 @@ static sattn_view rows_view(const void *data, const int64_t *stride, const sattn
     return view(data, stride, 1, h, offset[p->batch], cols);
 }
 
-static void list_views(views *v, const sattn_attention *p, int direction, int64_t bytes)
+static int32_t check_arrays(const sattn_attention *p, int direction, int64_t bytes)
 {
     const int64_t b = p->batch, h = p->heads, hk = p->key_heads, m = p->queries, n = p->keys;
     const int64_t *qo = p->query_offset, *ko = p->key_offset;
     const int back = direction == SATTN_ATTEND_BACK, live = p->page_size == 0;
     const int64_t d = p->width, e = p->value_width, kept = p->storage ? 2 : bytes;
 #define STRIDES(array) (array).data, &(array).batch
-    const sattn_view in[INPUTS] = {
+    const sattn_view views[INPUTS] = {
         rows_view(STRIDES(p->q), p, qo, h, m, d),
         /* of paged keys the extent is not known: no more than their first rows are looked at */
         rows_view(STRIDES(p->k), p, live ? ko : NULL, hk, live ? n : 1, n > 0 ? d : 0),
@@ -172,7 +152,8 @@ static void list_views(views *v, const sattn_attention *p, int direction, int64_
         rows_view(STRIDES(p->dout), p, qo, h, m, e),
         rows_view(STRIDES(p->dlse), p, qo, h, m, 1),
     };
-    const sattn_view forward[OUTPUTS] = {in[7], in[8], rows_view(STRIDES(p->lse), p, qo, h, m, 1)};
+    const sattn_view forward[OUTPUTS] = {views[7], views[8],
+                                         rows_view(STRIDES(p->lse), p, qo, h, m, 1)};
     const sattn_view backward[OUTPUTS] = {
         rows_view(STRIDES(p->dq), p, qo, h, m, d),  rows_view(STRIDES(p->dk), p, ko, hk, n, d),
         rows_view(STRIDES(p->dv), p, ko, hk, n, e), view(STRIDES(p->dbias), b, h, m, n),
@@ -181,59 +162,18 @@ static void list_views(views *v, const sattn_attention *p, int direction, int64_
 #undef STRIDES
     const int required[INPUTS] = {1,    1,   1, back && p->dbias.data, 0, 0, back && p->dsink.data,
                                   back, back};
-    memcpy(v->in, in, sizeof in);
-    memcpy(v->out, back ? backward : forward, sizeof backward);
-    memcpy(v->required, required, sizeof required);
+    sattn_argument in[INPUTS], out[OUTPUTS];
     for (int i = 0; i < INPUTS; i++)
-        v->in_bytes[i] = i == 1 || i == 2 ? kept : i == 4 ? 1 : bytes;
-}
-
-/* Gradients of a bias or sink that repeats are summed: one element for all repeats. */
-static void fold_repeats(sattn_view *v)
-{
-    for (int i = 0; i < 4; i++)
-        if (v->stride[i] == 0 && v->count[i] > 1)
-            v->count[i] = 1;
-}
-
-/* Arrays of equal types may be interleaved. */
-static int shares(const sattn_view *a, int64_t a_bytes, const sattn_view *b, int64_t b_bytes)
-{
-    return a_bytes == b_bytes ? sattn_overlap(a, b, a_bytes)
-                              : sattn_spans_meet(a, a_bytes, b, b_bytes);
-}
-
-static int32_t check_views(const views *v, const sattn_attention *p, int direction, int64_t bytes)
-{
-    const int inputs = direction == SATTN_ATTEND ? FORWARD_INPUTS : INPUTS;
-    const int64_t elements = p->work && p->work_bytes > 0 ? p->work_bytes / bytes : 0;
-    const sattn_view work = {p->work, {1, 1, elements, 1}, {0, 0, 1, 0}};
-    for (int i = 0; i < inputs; i++) {
-        const int32_t status = sattn_check_input(&v->in[i]);
-        if (status == SATTN_ESIZE || (status == SATTN_ENULL && v->required[i]))
-            return status;
-        if (shares(&work, bytes, &v->in[i], v->in_bytes[i]))
-            return SATTN_EALIAS;
-    }
-    for (int i = 0; i < OUTPUTS; i++) {
-        sattn_view out = v->out[i];
-        if (!out.data)
-            continue;
-        if (direction == SATTN_ATTEND_BACK && i >= 3)
-            fold_repeats(&out);
-        const int32_t status = sattn_check_output(&out);
-        if (status != SATTN_OK)
-            return status;
-        for (int j = 0; j < inputs; j++)
-            if (shares(&out, bytes, &v->in[j], v->in_bytes[j]))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(&out, &v->out[j], bytes))
-                return SATTN_EALIAS;
-        if (sattn_overlap(&out, &work, bytes))
-            return SATTN_EALIAS;
-    }
-    return SATTN_OK;
+        in[i] = (sattn_argument){.view = views[i],
+                                 .bytes = i == 1 || i == 2 ? kept
+                                          : i == 4         ? 1
+                                                           : bytes,
+                                 .required = required[i]};
+    for (int i = 0; i < OUTPUTS; i++) /* biases and sinks that repeat have one gradient for all */
+        out[i] = (sattn_argument){
+            .view = back ? backward[i] : forward[i], .bytes = bytes, .summed = back && i >= 3};
+    return sattn_check_arguments(in, back ? INPUTS : FORWARD_INPUTS, out, OUTPUTS, p->work,
+                                 p->work_bytes);
 }
 
 int32_t sattn_attention_check(sattn_attention *p, const sattn_attention *given, int direction,
@@ -251,7 +191,5 @@ int32_t sattn_attention_check(sattn_attention *p, const sattn_attention *given, 
     status = check_lengths(p);
     if (status != SATTN_OK)
         return status;
-    views v;
-    list_views(&v, p, direction, element_bytes);
-    return check_views(&v, p, direction, element_bytes);
+    return check_arrays(p, direction, element_bytes);
 }

@@ -7,6 +7,12 @@
 #include "../simd/kernels.h"
 #include "sattn/attention.h"
 
+/* An output read as an input */
+static inline sattn_input sattn_as_input(const sattn_output *x)
+{
+    return (sattn_input){x->data, x->batch, x->head, x->row, x->col};
+}
+
 enum {
     SATTN_ATTEND = 0,
     SATTN_ATTEND_BACK = 1,

@@ -28,32 +28,25 @@ typedef struct {
     int finite; /* queries and cotangents */
 } places;
 
-static real *take(real **from, int64_t elements)
-{
-    real *place = *from;
-    *from += elements;
-    return place;
-}
-
 static places places_of(const call *k, const scratch *s)
 {
     const int64_t d = k->p->width, e = k->p->value_width;
     real *at = s->rest;
     places b;
-    b.q_rows = take(&at, TILE * d);
-    b.dq_rows = take(&at, TILE * d);
-    b.dout_rows = take(&at, TILE * e);
-    b.dout = take(&at, TILE * e);
-    b.out = take(&at, TILE * e);
-    b.dk = take(&at, WINDOW * d);
-    b.dv = take(&at, WINDOW * e);
+    b.q_rows = sattn_take(&at, TILE * d);
+    b.dq_rows = sattn_take(&at, TILE * d);
+    b.dout_rows = sattn_take(&at, TILE * e);
+    b.dout = sattn_take(&at, TILE * e);
+    b.out = sattn_take(&at, TILE * e);
+    b.dk = sattn_take(&at, WINDOW * d);
+    b.dv = sattn_take(&at, WINDOW * e);
     real **tiles[] = {&b.w, &b.e, &b.g, &b.raw, &b.rate};
     for (int i = 0; i < 5; i++)
-        *tiles[i] = take(&at, WINDOW * TILE);
+        *tiles[i] = sattn_take(&at, WINDOW * TILE);
     real **lanes[] = {&b.largest, &b.log_sum, &b.offset, &b.sum};
     for (int i = 0; i < 4; i++)
-        *lanes[i] = take(&at, TILE);
-    b.lanes = take(&at, 2 * TILE);
+        *lanes[i] = sattn_take(&at, TILE);
+    b.lanes = sattn_take(&at, 2 * TILE);
     b.finite = 1;
     return b;
 }
@@ -61,8 +54,7 @@ static places places_of(const call *k, const scratch *s)
 /* Statistics of the tile's queries */
 static void get_stats(const call *k, const tile *t, const places *b)
 {
-    const sattn_output *o = &k->p->stats;
-    const sattn_input stats = {o->data, o->batch, o->head, o->row, o->col};
+    const sattn_input stats = sattn_as_input(&k->p->stats);
     FN(sattn_tile_get)(k, t, &stats, 2, b->lanes);
     for (int64_t q = 0; q < TILE; q++) {
         b->largest[q] = q < t->lanes ? b->lanes[2 * q] : -(real)__builtin_inf();
@@ -90,7 +82,7 @@ static void prepare_tile(void *context, int64_t task, int32_t thread)
     const scratch s = FN(sattn_attention_scratch_of)(k, thread);
     const places b = places_of(k, &s);
     const tile t = FN(sattn_tile_of)(k, task / k->plan->tiles, task % k->plan->tiles, &s);
-    const sattn_input out = {p->out.data, p->out.batch, p->out.head, p->out.row, p->out.col};
+    const sattn_input out = sattn_as_input(&p->out);
     const sattn_input dlse = {p->dlse.data, p->dlse.batch, p->dlse.head, p->dlse.row, 1};
     real *offset = k->work + k->plan->offsets + task * TILE;
     if (t.lanes == 0)
@@ -191,7 +183,7 @@ static void pull_tile(const call *k, const tile *t, const scratch *s, places *b,
                       int64_t end)
 {
     const sattn_output *x = &k->p->dq;
-    const sattn_input dq = {x->data, x->batch, x->head, x->row, x->col};
+    const sattn_input dq = sattn_as_input(x);
     const int64_t d = k->p->width, low = t->low > from ? t->low / WINDOW * WINDOW : from;
     key_window w;
     end = end < t->high ? end : t->high;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attention_tile.h"
+#include "check.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -17,21 +18,12 @@ enum { TILE = SATTN_TILE, WINDOW = SATTN_WINDOW, FEW = 16 };
 int32_t FN(sattn_attention_begin)(call *k, const sattn_attention *p,
                                   const sattn_attention_plan *plan)
 {
-    const int64_t bytes = plan->elements * (int64_t)sizeof(real);
-    *k = (call){p, plan, p->work, NULL};
-    if (p->work) {
-        const int fits = p->work_bytes >= bytes && (uintptr_t)p->work % 64 == 0;
-        return fits ? SATTN_OK : SATTN_EWORKSPACE;
-    }
-    k->work = k->owned = sattn_alloc(bytes);
-    return k->work ? SATTN_OK : SATTN_ENOMEM;
-}
-
-static real *take(real **from, int64_t elements)
-{
-    real *place = *from;
-    *from += elements;
-    return place;
+    void *work;
+    *k = (call){p, plan, NULL, NULL};
+    const int32_t status = sattn_workspace(
+        p->work, p->work_bytes, plan->elements * (int64_t)sizeof(real), &work, &k->owned);
+    k->work = work;
+    return status;
 }
 
 scratch FN(sattn_attention_scratch_of)(const call *k, int32_t thread)
@@ -39,17 +31,17 @@ scratch FN(sattn_attention_scratch_of)(const call *k, int32_t thread)
     const int64_t d = k->p->width, e = k->p->value_width;
     real *at = k->work + k->plan->scratch + thread * k->plan->scratch_size;
     scratch s;
-    s.rows = take(&at, TILE * (d + e + WINDOW));
-    s.key = take(&at, WINDOW * d);
-    s.value = take(&at, WINDOW * e);
-    s.query = take(&at, TILE * d);
-    s.score = take(&at, WINDOW * TILE);
-    s.bias = take(&at, WINDOW * TILE);
-    s.live = take(&at, WINDOW * TILE);
-    s.low = take(&at, TILE);
-    s.high = take(&at, TILE);
-    s.slope = take(&at, TILE);
-    s.place = take(&at, TILE);
+    s.rows = sattn_take(&at, TILE * (d + e + WINDOW));
+    s.key = sattn_take(&at, WINDOW * d);
+    s.value = sattn_take(&at, WINDOW * e);
+    s.query = sattn_take(&at, TILE * d);
+    s.score = sattn_take(&at, WINDOW * TILE);
+    s.bias = sattn_take(&at, WINDOW * TILE);
+    s.live = sattn_take(&at, WINDOW * TILE);
+    s.low = sattn_take(&at, TILE);
+    s.high = sattn_take(&at, TILE);
+    s.slope = sattn_take(&at, TILE);
+    s.place = sattn_take(&at, TILE);
     s.rest = at;
     return s;
 }
@@ -85,7 +77,7 @@ void FN(sattn_tile_get)(const call *k, const tile *t, const sattn_input *x, int6
 void FN(sattn_tile_put)(const call *k, const tile *t, const real *rows, int64_t cols,
                         const sattn_output *x)
 {
-    const sattn_input as_input = {x->data, x->batch, x->head, x->row, x->col};
+    const sattn_input as_input = sattn_as_input(x);
     int64_t head, query, run;
     for (int64_t q = 0; q < t->lanes; q += run) {
         run = run_of(t, q, &head, &query);

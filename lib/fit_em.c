@@ -179,15 +179,12 @@ int32_t sattn_em_run(em *e)
 int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t components,
                        int64_t width, int32_t covariance_kind)
 {
-    int64_t tokens_size = tokens, components_size = components;
-    if (!p)
-        return SATTN_ENULL;
-    if (size < SATTN_FIT_LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    const int32_t status = sattn_check_init(p, size, SATTN_FIT_LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     if (covariance_kind < SATTN_COVARIANCE_ZERO || covariance_kind > SATTN_COVARIANCE_FULL)
         return SATTN_EOPTION;
-    if (!sattn_grow(&tokens_size, width) || !sattn_grow(&components_size, width) ||
-        !sattn_grow(&components_size, width))
+    if (!sattn_fits(tokens, width, 1, 1) || !sattn_fits(components, width, width, 1))
         return SATTN_ESIZE;
     const sattn_fit q = {.size = size,
                          .tokens = tokens,
@@ -199,7 +196,6 @@ int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t compo
                          .tolerance = 1e-6,
                          .floor = 1e-6,
                          .token_row = width};
-    memset(p, 0, (size_t)size);
-    memcpy(p, &q, (size_t)size < sizeof q ? (size_t)size : sizeof q);
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }

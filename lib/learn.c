@@ -10,14 +10,12 @@ enum { LEAST_SIZE = offsetof(sattn_learn, weight) + sizeof(double *) };
 
 int32_t sattn_learn_init(sattn_learn *p, int64_t size)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    const int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     const sattn_learn filled = {
         .size = size, .covariance_kind = SATTN_COVARIANCE_FULL, .trained = SATTN_LEARN_ALL};
-    memset(p, 0, (size_t)size);
-    memcpy(p, &filled, (size_t)size < sizeof filled ? (size_t)size : sizeof filled);
+    sattn_fill(p, size, &filled, sizeof filled);
     return SATTN_OK;
 }
 
@@ -45,10 +43,11 @@ static int32_t check_shape(const sattn_learn *p)
                   blocks = p->queries / SATTN_LEARN_BLOCK + 1;
     const int64_t quadratic =
         p->covariance_kind == SATTN_COVARIANCE_FULL || p->attention == SATTN_LEARN_LINEAR;
-    if (!fits(p->tasks, p->queries, p->heads + 1, wide + 2) ||
-        !fits(p->tasks, p->components + 1, p->width, quadratic ? p->width : 1) ||
-        !fits(p->heads + 1, wide + 2, wide + 2, SATTN_MAX_THREADS) ||
-        !fits(SATTN_LEARN_BLOCK, p->heads + 1, wide + 2, SATTN_MAX_THREADS))
+    if (!fits(p->tasks, p->queries, sattn_plus(p->heads, 1), sattn_plus(wide, 2)) ||
+        !fits(p->tasks, sattn_plus(p->components, 1), p->width, quadratic ? p->width : 1) ||
+        !fits(sattn_plus(p->heads, 1), sattn_plus(wide, 2), sattn_plus(wide, 2),
+              SATTN_MAX_THREADS) ||
+        !fits(SATTN_LEARN_BLOCK, sattn_plus(p->heads, 1), sattn_plus(wide, 2), SATTN_MAX_THREADS))
         return SATTN_ESIZE;
     int64_t gradients = p->tasks * blocks;
     return sattn_grow(&gradients, 16 * (p->heads + 1) * (wide + 2) * (wide + 2)) ? SATTN_OK

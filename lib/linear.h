@@ -4,7 +4,7 @@
 
 /* What forward and backward of linear attention share: checks and the plan of a call. */
 
-#include "../simd/kernels.h"
+#include "attention.h"
 #include "sattn/linear.h"
 
 enum {

@@ -65,9 +65,9 @@ static void get_dout(const call *k, int64_t head, int64_t first, int64_t count, 
 {
     const sattn_linear *p = k->p;
     const int64_t e = p->value_width, f = sattn_linear_columns(p), tile = TILE * (e > 0 ? e : 1);
-    const sattn_input out = {p->out.data, p->out.batch, p->out.head, p->out.row, p->out.col};
+    const sattn_input out = sattn_as_input(&p->out);
     const sattn_input den = {p->den.data, p->den.batch, p->den.head, p->den.row, 1};
-    real *divisor = s->lanes, *dot = s->lanes + TILE;
+    real *divisor = s->lanes, *dot = s->lanes + TILE, *factor = s->lanes + 2 * TILE;
     memset(s->dout, 0, (size_t)(count * f) * sizeof *s->dout);
     if (!p->dout.data)
         return;
@@ -79,18 +79,10 @@ static void get_dout(const call *k, int64_t head, int64_t first, int64_t count, 
         kernels()->pack(count, e, s->out, e, s->tile + tile);
         kernels()->mixture_offset(e, s->tile, s->tile + tile, NULL, NULL, dot); /* - dout . out */
     }
-    for (int64_t i = 0; i < count; i++) {
-        real factor = (real)p->scale;
-        if (f > e) {
-            factor = divisor[i] == 0 ? 0 : 1 / divisor[i];
-            s->dout[i * f + e] = dot[i];
-        } else if (p->flags & SATTN_MEAN) {
-            const int64_t keys = p->flags & SATTN_CAUSAL ? first + i + 1 : p->keys;
-            factor = keys + p->seen > 0 ? (real)(p->scale / (double)(keys + p->seen)) : 0;
-        }
-        for (int64_t j = 0; j < f; j++)
-            s->dout[i * f + j] = factor == 0 && f > e ? 0 : s->dout[i * f + j] * factor;
-    }
+    for (int64_t i = 0; f > e && i < count; i++)
+        s->dout[i * f + e] = dot[i];
+    FN(sattn_linear_factors)(p, first, count, divisor, factor);
+    FN(sattn_linear_scale)(count, f, factor, s->dout, f);
 }
 
 static void put_grad(const call *k, int64_t head, int64_t first, int64_t count, real *grad,
@@ -157,7 +149,7 @@ static void key_chunk(const call *k, int64_t head, int64_t first, int64_t count,
     }
     if (k->p->dv.data)
         FN(sattn_linear_put)
-        (k, head, s->out, f, first, count, e, &k->p->dv, k->p->flags & SATTN_ACCUMULATE);
+    (k, head, s->out, f, first, count, e, &k->p->dv, k->p->flags & SATTN_ACCUMULATE);
     if (k->p->dk.data)
         put_grad(k, head, first, count, s->grad, s->k, &k->p->dk);
 }

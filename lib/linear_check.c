@@ -13,21 +13,14 @@ enum { LEAST_SIZE = offsetof(sattn_linear, work_bytes) + sizeof(int64_t) };
 /* Multiply-adds below which a team of threads costs more than it saves. */
 enum { SERIAL = 1 << 19 };
 
-static int fits(int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    int64_t product = 1;
-    return sattn_grow(&product, a) && sattn_grow(&product, b) && sattn_grow(&product, c) &&
-           sattn_grow(&product, d);
-}
-
 static int32_t check_shape(const sattn_linear *p)
 {
     const int64_t wide = p->width > p->value_width ? p->width : p->value_width;
-    if (p->batch < 0 || p->heads < 0 || p->queries < 0 || p->keys < 0 || p->width < 0 ||
-        p->value_width < 0 || p->value_width == INT64_MAX)
-        return SATTN_ESIZE;
-    if (!fits(p->batch, p->heads, p->queries, wide) || !fits(p->batch, p->heads, p->keys, wide) ||
-        !fits(p->batch, p->heads, p->width, p->value_width + 1))
+    if (!sattn_fits(p->batch, p->heads, p->queries, wide) ||
+        !sattn_fits(p->batch, p->heads, p->keys, wide) ||
+        !sattn_fits(p->batch, p->heads, p->width, sattn_plus(p->value_width, 1)) ||
+        !sattn_fits(p->width, sattn_plus(p->value_width, 1), 16 * SATTN_TILE, 1) || /* scratch */
+        p->width < 0 || p->value_width < 0)
         return SATTN_ESIZE;
     return p->flags & SATTN_CAUSAL && p->queries != p->keys ? SATTN_ESIZE : SATTN_OK;
 }
@@ -35,10 +28,9 @@ static int32_t check_shape(const sattn_linear *p)
 int32_t sattn_linear_init(sattn_linear *p, int64_t size, int64_t batch, int64_t heads,
                           int64_t queries, int64_t keys, int64_t width, int64_t value_width)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     const int64_t h = heads, m = queries, n = keys, d = width, e = value_width;
     sattn_linear r = {.size = size,
                       .batch = batch,
@@ -48,7 +40,7 @@ int32_t sattn_linear_init(sattn_linear *p, int64_t size, int64_t batch, int64_t 
                       .width = width,
                       .value_width = value_width,
                       .scale = 1};
-    const int32_t status = check_shape(&r);
+    status = check_shape(&r);
     if (status != SATTN_OK)
         return status;
     r.q = (sattn_input){NULL, h * m * d, m * d, d, 1};
@@ -64,8 +56,7 @@ int32_t sattn_linear_init(sattn_linear *p, int64_t size, int64_t batch, int64_t 
     r.dq = (sattn_output){NULL, h * m * d, m * d, d, 1};
     r.dk = (sattn_output){NULL, h * n * d, n * d, d, 1};
     r.dv = (sattn_output){NULL, h * n * e, n * e, e, 1};
-    memset(p, 0, (size_t)size);
-    memcpy(p, &r, (size_t)size < sizeof r ? (size_t)size : sizeof r);
+    sattn_fill(p, size, &r, sizeof r);
     return SATTN_OK;
 }
 
@@ -85,11 +76,6 @@ static int32_t check_options(const sattn_linear *p)
 
 enum { INPUTS = 10, FORWARD_INPUTS = 5, OUTPUTS = 5 };
 
-typedef struct {
-    sattn_view in[INPUTS], out[OUTPUTS];
-    int required[INPUTS];
-} views;
-
 static sattn_view view(const sattn_linear *p, const void *data, const int64_t *stride, int64_t rows,
                        int64_t cols)
 {
@@ -98,13 +84,13 @@ static sattn_view view(const sattn_linear *p, const void *data, const int64_t *s
         data, {empty ? 0 : p->heads, rows, cols, b}, {stride[1], stride[2], stride[3], stride[0]}};
 }
 
-static void list_views(views *v, const sattn_linear *p, int direction)
+static int32_t check_arrays(const sattn_linear *p, int direction, int64_t bytes)
 {
     const int64_t m = p->queries, n = p->keys, d = p->width, e = p->value_width;
     const int back = direction == SATTN_LINEAR_BACK;
     const int64_t ones = (p->flags & SATTN_NORMALISED) != 0;
 #define VIEW(array, rows, cols) view(p, (array).data, &(array).batch, rows, cols)
-    const sattn_view in[INPUTS] = {
+    const sattn_view views[INPUTS] = {
         VIEW(p->q, m, d),
         VIEW(p->k, n, d),
         VIEW(p->v, n, e),
@@ -122,38 +108,13 @@ static void list_views(views *v, const sattn_linear *p, int direction)
                                           VIEW(p->dsum, d, e), VIEW(p->dkey_sum, d * ones, 1)};
 #undef VIEW
     const int required[INPUTS] = {1, 1, 1, 0, 0, back, back};
-    memcpy(v->in, in, sizeof in);
-    memcpy(v->out, back ? backward : forward, sizeof backward);
-    memcpy(v->required, required, sizeof required);
-}
-
-static int32_t check_views(const views *v, const sattn_linear *p, int direction, int64_t bytes)
-{
-    const int inputs = direction == SATTN_LINEAR ? FORWARD_INPUTS : INPUTS;
-    const int64_t elements = p->work && p->work_bytes > 0 ? p->work_bytes / bytes : 0;
-    const sattn_view work = {p->work, {1, 1, elements, 1}, {0, 0, 1, 0}};
-    for (int i = 0; i < inputs; i++) {
-        const int32_t status = sattn_check_input(&v->in[i]);
-        if (status == SATTN_ESIZE || (status == SATTN_ENULL && v->required[i]))
-            return status;
-        if (sattn_overlap(&work, &v->in[i], bytes))
-            return SATTN_EALIAS;
-    }
-    for (int i = 0; i < OUTPUTS; i++) {
-        const sattn_view *out = &v->out[i];
-        const int32_t status = out->data ? sattn_check_output(out) : SATTN_OK;
-        if (status != SATTN_OK)
-            return status;
-        for (int j = 0; j < inputs; j++)
-            if (sattn_overlap(out, &v->in[j], bytes))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(out, &v->out[j], bytes))
-                return SATTN_EALIAS;
-        if (sattn_overlap(out, &work, bytes))
-            return SATTN_EALIAS;
-    }
-    return SATTN_OK;
+    sattn_argument in[INPUTS], out[OUTPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        in[i] = (sattn_argument){.view = views[i], .bytes = bytes, .required = required[i]};
+    for (int i = 0; i < OUTPUTS; i++)
+        out[i] = (sattn_argument){.view = back ? backward[i] : forward[i], .bytes = bytes};
+    return sattn_check_arguments(in, back ? INPUTS : FORWARD_INPUTS, out, OUTPUTS, p->work,
+                                 p->work_bytes);
 }
 
 int32_t sattn_linear_check(sattn_linear *p, const sattn_linear *given, int direction,
@@ -168,9 +129,7 @@ int32_t sattn_linear_check(sattn_linear *p, const sattn_linear *given, int direc
         status = sattn_par_check(p->threads);
     if (status != SATTN_OK || direction == SATTN_LINEAR_SHAPE)
         return status;
-    views v;
-    list_views(&v, p, direction);
-    return check_views(&v, p, direction, element_bytes);
+    return check_arrays(p, direction, element_bytes);
 }
 
 int32_t sattn_linear_plan_make(sattn_linear_plan *plan, const sattn_linear *p, int direction)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "linear_chunk.h"
+#include "check.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -11,21 +12,12 @@ enum { TILE = SATTN_TILE };
 
 int32_t FN(sattn_linear_begin)(call *k, const sattn_linear *p, const sattn_linear_plan *plan)
 {
-    const int64_t bytes = plan->elements * (int64_t)sizeof(real);
-    *k = (call){p, plan, p->work, NULL};
-    if (p->work) {
-        const int fits = p->work_bytes >= bytes && (uintptr_t)p->work % 64 == 0;
-        return fits ? SATTN_OK : SATTN_EWORKSPACE;
-    }
-    k->work = k->owned = sattn_alloc(bytes);
-    return k->work ? SATTN_OK : SATTN_ENOMEM;
-}
-
-static real *take(real **from, int64_t elements)
-{
-    real *place = *from;
-    *from += elements;
-    return place;
+    void *work;
+    *k = (call){p, plan, NULL, NULL};
+    const int32_t status = sattn_workspace(
+        p->work, p->work_bytes, plan->elements * (int64_t)sizeof(real), &work, &k->owned);
+    k->work = work;
+    return status;
 }
 
 scratch FN(sattn_linear_scratch_of)(const call *k, int32_t thread)
@@ -35,16 +27,16 @@ scratch FN(sattn_linear_scratch_of)(const call *k, int32_t thread)
     scratch s;
     real **narrow[] = {&s.q, &s.fq, &s.k, &s.fk}, **values[] = {&s.v, &s.dout, &s.out};
     for (int i = 0; i < 4; i++)
-        *narrow[i] = take(&at, TILE * d);
+        *narrow[i] = sattn_take(&at, TILE * d);
     for (int i = 0; i < 3; i++)
-        *values[i] = take(&at, TILE * f);
-    s.grad = take(&at, TILE * wide);
-    s.tile = take(&at, 2 * TILE * wide);
-    s.pairs = take(&at, TILE * TILE);
-    s.more = take(&at, TILE * TILE);
-    s.lanes = take(&at, 4 * TILE);
+        *values[i] = sattn_take(&at, TILE * f);
+    s.grad = sattn_take(&at, TILE * wide);
+    s.tile = sattn_take(&at, 2 * TILE * wide);
+    s.pairs = sattn_take(&at, TILE * TILE);
+    s.more = sattn_take(&at, TILE * TILE);
+    s.lanes = sattn_take(&at, 4 * TILE);
     for (int i = 0; i < 6; i++)
-        s.state[i] = take(&at, d * f);
+        s.state[i] = sattn_take(&at, d * f);
     return s;
 }
 
@@ -65,7 +57,7 @@ void FN(sattn_linear_get)(const call *k, int64_t head, const sattn_input *x, int
 void FN(sattn_linear_put)(const call *k, int64_t head, const real *rows, int64_t row, int64_t first,
                           int64_t count, int64_t cols, const sattn_output *x, int accumulate)
 {
-    const sattn_input as_input = {x->data, x->batch, x->head, x->row, x->col};
+    const sattn_input as_input = sattn_as_input(x);
     real *to = (real *)x->data + place_of(k, head, first, &as_input);
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < cols; j++) {
@@ -115,6 +107,27 @@ void FN(sattn_linear_put_state)(const call *k, int64_t head, const real *state,
         FN(sattn_linear_put)(k, head, state, f, 0, d, e, sum, accumulate);
     if (f > e && column.data)
         FN(sattn_linear_put)(k, head, state + e, f, 0, d, 1, &column, accumulate);
+}
+
+void FN(sattn_linear_factors)(const sattn_linear *p, int64_t first, int64_t count,
+                              const real *divisor, real *factor)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t keys = p->seen + (p->flags & SATTN_CAUSAL ? first + i + 1 : p->keys);
+        if (p->flags & SATTN_NORMALISED)
+            factor[i] = divisor[i] == 0 ? 0 : 1 / divisor[i];
+        else if (p->flags & SATTN_MEAN)
+            factor[i] = keys > 0 ? (real)(p->scale / (double)keys) : 0;
+        else
+            factor[i] = (real)p->scale;
+    }
+}
+
+void FN(sattn_linear_scale)(int64_t count, int64_t width, const real *factor, real *rows,
+                            int64_t row)
+{
+    kernels()->add_scaled_rows(
+        &(struct FN(sattn_scaled_rows)){count, width, factor, rows, row, rows, row, 0});
 }
 
 void FN(sattn_linear_product)(int64_t m, int64_t n, int64_t k, const real *a, int64_t a_row,

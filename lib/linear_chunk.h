@@ -49,6 +49,15 @@ void FN(sattn_linear_put_state)(const FN(sattn_linear_call) * call, int64_t head
                                 const sattn_output *sum, const sattn_output *key_sum,
                                 int accumulate);
 
+/* What multiplies out' of the queries first .. first + count - 1: 1 over their divisors (0 for 0),
+ * or the plain form's c_i */
+void FN(sattn_linear_factors)(const sattn_linear *p, int64_t first, int64_t count,
+                              const real *divisor, real *factor);
+
+/* rows [count] of `width` times their factors; a row whose factor is 0 becomes 0. */
+void FN(sattn_linear_scale)(int64_t count, int64_t width, const real *factor, real *rows,
+                            int64_t row);
+
 /* c = start + a b; all dense but for a, whose element (i, j) is at a[i a_row + j a_col]. start NULL
  * = 0, or as c. */
 void FN(sattn_linear_product)(int64_t m, int64_t n, int64_t k, const real *a, int64_t a_row,

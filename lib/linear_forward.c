@@ -41,22 +41,15 @@ static void put_out(const call *k, int64_t head, int64_t first, int64_t count, c
     const sattn_linear *p = k->p;
     const int64_t e = p->value_width, f = sattn_linear_columns(p);
     const sattn_output den = {p->den.data, p->den.batch, p->den.head, p->den.row, 1};
-    for (int64_t i = 0; i < count; i++) {
-        real *row = s->out + i * f, factor = (real)p->scale;
-        if (f > e) {
-            row[e] += (real)p->eps;
-            factor = row[e] == 0 ? 0 : 1 / row[e];
-        } else if (p->flags & SATTN_MEAN) {
-            const int64_t keys = p->flags & SATTN_CAUSAL ? first + i + 1 : p->keys;
-            factor = keys + p->seen > 0 ? (real)(p->scale / (double)(keys + p->seen)) : 0;
-        }
-        for (int64_t j = 0; j < e; j++)
-            row[j] = factor == 0 && f > e ? 0 : row[j] * factor;
-    }
+    real *divisor = s->lanes, *factor = s->lanes + TILE;
+    for (int64_t i = 0; f > e && i < count; i++)
+        divisor[i] = s->out[i * f + e] + (real)p->eps;
+    FN(sattn_linear_factors)(p, first, count, divisor, factor);
+    FN(sattn_linear_scale)(count, e, factor, s->out, f);
     if (p->out.data)
         FN(sattn_linear_put)(k, head, s->out, f, first, count, e, &p->out, 0);
     if (f > e && den.data)
-        FN(sattn_linear_put)(k, head, s->out + e, f, first, count, 1, &den, 0);
+        FN(sattn_linear_put)(k, head, divisor, 1, first, count, 1, &den, 0);
 }
 
 /* The sum over a block of keys, from 0 */

@@ -7,24 +7,21 @@
 #include <string.h>
 
 /* The size of the first release's descriptor; it may only grow. */
-enum { LEAST_SIZE = sizeof(sattn_merge) };
+enum { LEAST_SIZE = offsetof(sattn_merge, part_dlse) + sizeof(void *const *) };
 
 static int32_t check_shape(const sattn_merge *p)
 {
-    int64_t elements = p->rows, all;
-    if (p->parts < 0 || p->width < 0 || p->width > INT64_MAX - 2 ||
-        !sattn_grow(&elements, p->width + 2))
-        return SATTN_ESIZE;
-    all = elements;
-    return sattn_grow(&all, p->parts) && sattn_grow(&all, 64) ? SATTN_OK : SATTN_ESIZE;
+    return sattn_fits(p->rows, sattn_plus(p->width, 2), sattn_plus(p->parts, 3), 64) &&
+                   p->width >= 0 && p->parts >= 0
+               ? SATTN_OK
+               : SATTN_ESIZE;
 }
 
 int32_t sattn_merge_init(sattn_merge *p, int64_t size, int64_t parts, int64_t rows, int64_t width)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     const sattn_merge q = {.size = size,
                            .parts = parts,
                            .rows = rows,
@@ -35,11 +32,10 @@ int32_t sattn_merge_init(sattn_merge *p, int64_t size, int64_t parts, int64_t ro
                            .stats_row = 2,
                            .dout_row = width,
                            .part_dout_row = width};
-    const int32_t status = check_shape(&q);
+    status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
-    memset(p, 0, (size_t)size);
-    memcpy(p, &q, sizeof q);
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }
 

@@ -16,13 +16,6 @@ enum { SERIAL = 1 << 18 };
 /* Memory for the weights of a block of queries in backward, about. */
 enum { PLANE_BYTES = 1 << 20, LEAST_BLOCK = 4 * SATTN_TILE, MOST_BLOCK = 16 * SATTN_TILE };
 
-static int fits(int64_t a, int64_t b, int64_t c, int64_t d)
-{
-    int64_t product = 1;
-    return sattn_grow(&product, a) && sattn_grow(&product, b) && sattn_grow(&product, c) &&
-           sattn_grow(&product, d);
-}
-
 static int32_t check_shape(const sattn_mixture *p)
 {
     if (p->covariance_kind < SATTN_COVARIANCE_ZERO ||
@@ -36,11 +29,10 @@ static int32_t check_shape(const sattn_mixture *p)
     const int64_t e = sattn_value_width(p), wide = p->width > e ? p->width : e;
     const int64_t full = sattn_expanded_kind(p) == SATTN_COVARIANCE_FULL ? p->width : 1;
     const int64_t covariance = full > p->rank ? full : (int64_t)p->rank + 1;
-    /* strides within a batch entry are computed even if there is none */
-    const int64_t b = p->batch > 0 ? p->batch : 1;
-    if (!fits(b, p->queries, wide, 1) || !fits(b, p->queries, p->components, 1) ||
-        !fits(b, p->components, p->width, covariance) ||
-        !fits(b, p->components, e, p->value_width ? p->width : 1))
+    const int64_t b = p->batch;
+    if (!sattn_fits(b, p->queries, wide, 1) || !sattn_fits(b, p->queries, p->components, 1) ||
+        !sattn_fits(b, p->components, p->width, covariance) ||
+        !sattn_fits(b, p->components, e, p->value_width ? p->width : 1))
         return SATTN_ESIZE;
     return SATTN_OK;
 }
@@ -49,10 +41,9 @@ int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_
                            int64_t components, int64_t width, int64_t value_width,
                            int32_t covariance_kind)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     sattn_mixture q = {.size = size,
                        .batch = batch,
                        .queries = queries,
@@ -60,7 +51,7 @@ int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_
                        .width = width,
                        .value_width = value_width,
                        .covariance_kind = covariance_kind};
-    const int32_t status = check_shape(&q);
+    status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
     const int64_t e = sattn_value_width(&q);
@@ -77,8 +68,7 @@ int32_t sattn_mixture_init(sattn_mixture *p, int64_t size, int64_t batch, int64_
     q.covariance_batch = components * sattn_covariance_width(&q);
     q.value_mean_batch = components * value_width;
     q.cross_batch = components * value_width * width;
-    memset(p, 0, (size_t)size);
-    memcpy(p, &q, (size_t)size < sizeof q ? (size_t)size : sizeof q);
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }
 
@@ -134,55 +124,17 @@ static void list_views(views *v, const sattn_mixture *p, int direction)
     memcpy(v->required, required, sizeof required);
 }
 
-/* A batch stride of 0 shares a parameter, so its gradient is one array too. */
-static int is_shared_gradient(int direction, int i)
+static int32_t check_views(const views *v, const sattn_mixture *p, int direction, int64_t bytes)
 {
-    return is_backward(direction) && i > 0;
-}
-
-static int32_t check_views(const views *v, int direction, int64_t element_bytes)
-{
-    const int inputs = direction == SATTN_FORWARD ? FORWARD_INPUTS : INPUTS;
-    for (int i = 0; i < inputs; i++) {
-        const int32_t status = sattn_check_input(&v->in[i]);
-        if (status == SATTN_ESIZE || (status == SATTN_ENULL && v->required[i]))
-            return status;
-        if (v->in[i].data && v->in[i].count[1] > 1 && v->in[i].stride[1] != 0 &&
-            v->in[i].stride[1] < v->in[i].count[2] && v->in[i].stride[1] > -v->in[i].count[2])
-            return SATTN_ESTRIDE;
-    }
-    for (int i = 0; i < OUTPUTS; i++) {
-        sattn_view out = v->out[i];
-        if (!out.data)
-            continue;
-        if (is_shared_gradient(direction, i) && out.stride[0] == 0)
-            out.count[0] = 1;
-        const int32_t status = sattn_check_output(&out);
-        if (status != SATTN_OK)
-            return status;
-        for (int j = 0; j < inputs; j++)
-            if (sattn_overlap(&out, &v->in[j], element_bytes))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(&out, &v->out[j], element_bytes))
-                return SATTN_EALIAS;
-    }
-    return SATTN_OK;
-}
-
-/* The workspace is written all the time: it may share nothing with an input or output. */
-static int32_t check_workspace(const views *v, const sattn_mixture *p, int direction,
-                               int64_t element_bytes)
-{
-    const int64_t elements = p->work && p->work_bytes > 0 ? p->work_bytes / element_bytes : 0;
-    const sattn_view work = {p->work, {1, 1, elements}, {0, 0, 1}};
-    for (int i = 0; i < (direction == SATTN_FORWARD ? FORWARD_INPUTS : INPUTS); i++)
-        if (sattn_overlap(&work, &v->in[i], element_bytes))
-            return SATTN_EALIAS;
-    for (int i = 0; i < OUTPUTS; i++)
-        if (sattn_overlap(&work, &v->out[i], element_bytes))
-            return SATTN_EALIAS;
-    return SATTN_OK;
+    sattn_argument in[INPUTS], out[OUTPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        in[i] = (sattn_argument){
+            .view = v->in[i], .bytes = bytes, .required = v->required[i], .rows = 1};
+    for (int i = 0; i < OUTPUTS; i++) /* a shared parameter has one gradient */
+        out[i] = (sattn_argument){
+            .view = v->out[i], .bytes = bytes, .summed = is_backward(direction) && i > 0};
+    return sattn_check_arguments(in, direction == SATTN_FORWARD ? FORWARD_INPUTS : INPUTS, out,
+                                 OUTPUTS, p->work, p->work_bytes);
 }
 
 int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int direction,
@@ -205,8 +157,7 @@ int32_t sattn_mixture_check(sattn_mixture *p, const sattn_mixture *given, int di
         p->value_mean = p->cross = p->dvalue_mean = p->dcross = NULL;
     if (direction == SATTN_SHAPE)
         return SATTN_OK;
-    status = check_views(&v, direction, element_bytes);
-    return status == SATTN_OK ? check_workspace(&v, p, direction, element_bytes) : status;
+    return check_views(&v, p, direction, element_bytes);
 }
 
 static int64_t block_of(int64_t components, int64_t queries, int64_t element_bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "mixture_call.h"
+#include "check.h"
 #include "par.h"
 
 #include <stddef.h>
@@ -130,16 +131,15 @@ void FN(sattn_tile_statistics)(const call *k, int64_t b, int64_t at, int64_t lan
 
 int32_t FN(sattn_call_begin)(call *k, const sattn_mixture *p, const sattn_mixture_plan *plan)
 {
-    const int64_t bytes = plan->elements * (int64_t)sizeof(real);
-    *k = (call){.given = p, .p = {*p}, .plan = plan, .work = p->work};
+    void *work;
+    *k = (call){.given = p, .p = {*p}, .plan = plan};
     if (check_log_weights(k) != SATTN_OK)
         return SATTN_EVALUE;
-    if (!p->work)
-        k->work = k->owned = sattn_alloc(bytes);
-    else if (p->work_bytes < bytes || (uintptr_t)p->work % 64)
-        return SATTN_EWORKSPACE;
-    if (!k->work)
-        return SATTN_ENOMEM;
+    const int32_t status = sattn_workspace(
+        p->work, p->work_bytes, plan->elements * (int64_t)sizeof(real), &work, &k->owned);
+    k->work = work;
+    if (status != SATTN_OK)
+        return status;
     sattn_par_for(plan->mixtures, plan->threads, centre_means, k);
     FN(sattn_covariance_expand)(k);
     return SATTN_OK;

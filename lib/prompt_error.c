@@ -102,23 +102,18 @@ static int32_t check(const sattn_mixture *p, const arrays *a, const real *mse, c
 {
     const int64_t b = p->batch, m = p->queries, d = p->width, c = p->components;
     const int64_t s = sattn_covariance_count(p) * sattn_covariance_width(p);
-    const sattn_view in[] = {{a->map, {1, a->map ? a->rows : 0, d}, {0, d, 1}},
-                             {p->tilt, {b, m, d}, {p->tilt_batch, p->tilt_row, 1}},
-                             {p->log_weight, {b, 1, c}, {p->log_weight_batch, 0, 1}},
-                             {p->mean, {b, 1, c * d}, {p->mean_batch, 0, 1}},
-                             {p->covariance, {b, 1, s}, {p->covariance_batch, 0, 1}}};
-    const sattn_view out[] = {{mse, {1, 1, b * m}, {0, 0, 1}},
-                              {bias, {1, b * m, a->rows}, {0, a->rows, 1}},
-                              {variance, {1, 1, b * m}, {0, 0, 1}}};
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 5; j++)
-            if (sattn_overlap(&out[i], &in[j], sizeof(real)))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(&out[i], &out[j], sizeof(real)))
-                return SATTN_EALIAS;
-    }
-    return SATTN_OK;
+    const int64_t bytes = sizeof(real);
+    const sattn_argument in[] = {
+        {.view = {a->map, {1, a->map ? a->rows : 0, d}, {0, d, 1}}, .bytes = bytes},
+        {.view = {p->tilt, {b, m, d}, {p->tilt_batch, p->tilt_row, 1}}, .bytes = bytes},
+        {.view = {p->log_weight, {b, 1, c}, {p->log_weight_batch, 0, 1}}, .bytes = bytes},
+        {.view = {p->mean, {b, 1, c * d}, {p->mean_batch, 0, 1}}, .bytes = bytes},
+        {.view = {p->covariance, {b, 1, s}, {p->covariance_batch, 0, 1}}, .bytes = bytes}};
+    const sattn_argument out[] = {
+        {.view = {mse, {1, 1, b * m}, {0, 0, 1}}, .bytes = bytes},
+        {.view = {bias, {1, b * m, a->rows}, {0, a->rows, 1}}, .bytes = bytes},
+        {.view = {variance, {1, 1, b * m}, {0, 0, 1}}, .bytes = bytes}};
+    return sattn_check_arguments(in, 5, out, 3, NULL, 0);
 }
 
 int32_t FN(sattn_prompt_error)(const sattn_mixture *given, const real *map, int64_t rows, real *mse,
@@ -130,9 +125,10 @@ int32_t FN(sattn_prompt_error)(const sattn_mixture *given, const real *map, int6
         return status;
     int64_t all = p.batch, elements = p.batch, map_size = rows;
     if (rows < 0 || (!map && rows != p.width) || !sattn_grow(&all, p.queries) ||
-        !sattn_grow(&elements, p.queries) || !sattn_grow(&elements, 6 * p.width + 4) ||
-        !sattn_grow(&map_size, p.width + 1) || !sattn_grow(&map_size, p.queries + 1) ||
-        !sattn_grow(&map_size, p.batch + 1))
+        !sattn_grow(&elements, p.queries) || !sattn_grow(&elements, sattn_plus(p.width, 1)) ||
+        !sattn_grow(&elements, 6) || !sattn_grow(&map_size, sattn_plus(p.width, 1)) ||
+        !sattn_grow(&map_size, sattn_plus(p.queries, 1)) ||
+        !sattn_grow(&map_size, sattn_plus(p.batch, 1)))
         return SATTN_ESIZE;
     if (p.value_width)
         return SATTN_EOPTION;

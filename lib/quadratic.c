@@ -75,24 +75,6 @@ static int32_t component(int64_t d, const real *log_weight, const real *mean, co
     return SATTN_OK;
 }
 
-static int32_t check(const sattn_view *in, const sattn_view *out)
-{
-    for (int i = 0; i < 4; i++)
-        if (sattn_check_input(&in[i]) != SATTN_OK)
-            return sattn_check_input(&in[i]);
-    for (int i = 0; i < 3; i++) {
-        if (sattn_check_input(&out[i]) != SATTN_OK)
-            return sattn_check_input(&out[i]);
-        for (int j = 0; j < 4; j++)
-            if (sattn_overlap(&out[i], &in[j], sizeof(real)))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(&out[i], &out[j], sizeof(real)))
-                return SATTN_EALIAS;
-    }
-    return SATTN_OK;
-}
-
 int32_t FN(sattn_quadratic)(int64_t c, int64_t d, const real *log_weight, const real *mean,
                             const real *covariance, const real *quadratic, real *to_log_weight,
                             real *to_mean, real *to_covariance)
@@ -101,14 +83,20 @@ int32_t FN(sattn_quadratic)(int64_t c, int64_t d, const real *log_weight, const 
     if (c < 0 || d < 0 || c > INT64_MAX - 2 || d > INT64_MAX - 2 || !sattn_grow(&one, d + 2) ||
         !sattn_grow(&one, d + 2) || !sattn_grow(&all, c + 2) || !sattn_grow(&all, one))
         return SATTN_ESIZE;
-    const sattn_view in[] = {{log_weight, {1, 1, c}, {0, 0, 1}},
-                             {mean, {1, c, d}, {0, d, 1}},
-                             {covariance, {1, c, d * d}, {0, d * d, 1}},
-                             {quadratic, {1, d, d}, {0, d, 1}}};
-    const sattn_view out[] = {{to_log_weight, {1, 1, c}, {0, 0, 1}},
-                              {to_mean, {1, c, d}, {0, d, 1}},
-                              {to_covariance, {1, c, d * d}, {0, d * d, 1}}};
-    int32_t status = check(in, out);
+    /* outputs are required too, and so are looked at as inputs first */
+    const sattn_argument all_of_them[] = {
+        {.view = {log_weight, {1, 1, c}, {0, 0, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {mean, {1, c, d}, {0, d, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {covariance, {1, c, d * d}, {0, d * d, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {quadratic, {1, d, d}, {0, d, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {to_log_weight, {1, 1, c}, {0, 0, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {to_mean, {1, c, d}, {0, d, 1}}, .bytes = sizeof(real), .required = 1},
+        {.view = {to_covariance, {1, c, d * d}, {0, d * d, 1}},
+         .bytes = sizeof(real),
+         .required = 1}};
+    int32_t status = sattn_check_arguments(all_of_them, 7, NULL, 0, NULL, 0);
+    if (status == SATTN_OK)
+        status = sattn_check_arguments(all_of_them, 4, all_of_them + 4, 3, NULL, 0);
     for (int64_t k = 0; k < c && status == SATTN_OK; k++)
         status = log_weight[k] < (real)INFINITY ? SATTN_OK : SATTN_EVALUE;
     if (status != SATTN_OK)

@@ -5,7 +5,8 @@
 /* A typed file of lib/ is compiled once per type, with SATTN_REAL = 32 or 64. This header gives it
  *   real          the type
  *   FN(name)      name_f32 or name_f64
- *   kernels()     the active row of kernels of that type */
+ *   kernels()     the active row of kernels of that type
+ *   sattn_take    what cuts scratch into its parts */
 
 #include "isa.h"
 
@@ -20,5 +21,13 @@ typedef double real;
 #else
 #error "SATTN_REAL must be 32 or 64"
 #endif
+
+/* The next `elements` of a stretch of scratch */
+static inline real *sattn_take(real **from, int64_t elements)
+{
+    real *place = *from;
+    *from += elements;
+    return place;
+}
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
 #include "par.h"
 #include "softmax_rows.h"
 
@@ -147,14 +148,12 @@ int32_t FN(sattn_softmax_backward)(const sattn_softmax *given)
     if (status != SATTN_OK)
         return status;
     const int64_t n = k.p.width;
-    problem c = {&k, &plan, k.p.work, n < SATTN_SOFTMAX_TASK ? SATTN_SOFTMAX_TASK / (n + 1) : 1};
-    if (c.work && (k.p.work_bytes < plan.bytes || (uintptr_t)c.work % 64))
-        return SATTN_EWORKSPACE;
-    void *owned = !c.work && plan.bytes > 0 ? sattn_alloc(plan.bytes) : NULL;
-    if (!c.work)
-        c.work = owned;
-    if (!c.work && plan.bytes > 0)
-        return SATTN_ENOMEM;
+    problem c = {&k, &plan, NULL, n < SATTN_SOFTMAX_TASK ? SATTN_SOFTMAX_TASK / (n + 1) : 1};
+    void *work, *owned;
+    status = sattn_workspace(k.p.work, k.p.work_bytes, plan.bytes, &work, &owned);
+    if (status != SATTN_OK)
+        return status;
+    c.work = work;
     run(&c);
     sattn_free(owned);
     return SATTN_OK;

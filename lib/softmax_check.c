@@ -12,22 +12,17 @@ enum { LEAST_SIZE = offsetof(sattn_softmax, work_bytes) + sizeof(int64_t) };
 
 static int32_t check_shape(const sattn_softmax *p)
 {
-    int64_t size = 1;
-    return sattn_grow(&size, p->batch) && sattn_grow(&size, p->rows) &&
-                   sattn_grow(&size, p->width) && p->batch >= 0 && p->rows >= 0 && p->width >= 0
-               ? SATTN_OK
-               : SATTN_ESIZE;
+    return sattn_fits(p->batch, p->rows, p->width, 1) ? SATTN_OK : SATTN_ESIZE;
 }
 
 int32_t sattn_softmax_init(sattn_softmax *p, int64_t size, int64_t batch, int64_t rows,
                            int64_t width)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size != sizeof *p)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     sattn_softmax q = {.size = size, .batch = batch, .rows = rows, .width = width, .scale = 1};
-    const int32_t status = check_shape(&q);
+    status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
     q.x_batch = q.bias_batch = q.mask_batch = q.y_batch = q.dy_batch = q.dx_batch = rows * width;
@@ -36,7 +31,7 @@ int32_t sattn_softmax_init(sattn_softmax *p, int64_t size, int64_t batch, int64_
     q.length_batch = q.sink_batch = q.lse_batch = q.dlse_batch = rows;
     q.length_row = q.sink_row = 1;
     q.stats_batch = 2 * rows;
-    *p = q;
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }
 
@@ -67,11 +62,7 @@ static int32_t check_lengths(const sattn_softmax *p)
 /* Arrays of the descriptor; forward reads the first FORWARD_INPUTS. */
 enum { X, BIAS, MASK, LENGTH, SINK, FORWARD_INPUTS, Y = FORWARD_INPUTS, STATS, DY, DLSE, INPUTS };
 enum { OUTPUTS = 4 };
-typedef struct {
-    sattn_view view;
-    int64_t bytes; /* of an element */
-    int required;
-} array;
+typedef sattn_argument array;
 
 static void list_inputs(array *in, const sattn_softmax *p, int back, int64_t bytes)
 {
@@ -80,15 +71,26 @@ static void list_inputs(array *in, const sattn_softmax *p, int back, int64_t byt
     const int64_t y = sattn_storage_bytes(p->y_storage, bytes);
     const int from_x = back && !p->y;
     const array all[INPUTS] = {
-        {{p->x, {b, m, n}, {p->x_batch, p->x_row, p->x_col}}, x, !back || from_x || p->dscale},
-        {{p->bias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}}, bytes, back && p->dbias},
-        {{p->mask, {b, m, n}, {p->mask_batch, p->mask_row, p->mask_col}}, 1, 0},
-        {{p->length, {b, m, 1}, {p->length_batch, p->length_row}}, sizeof(int64_t), 0},
-        {{p->sink, {b, m, 1}, {p->sink_batch, p->sink_row}}, bytes, back && p->dsink},
-        {{p->y, {b, m, n}, {p->y_batch, p->y_row, p->y_col}}, y, 0},
-        {{p->stats, {b, m, 2}, {p->stats_batch, 2, 1}}, bytes, from_x || (back && p->dsink)},
-        {{p->dy, {b, m, n}, {p->dy_batch, p->dy_row, p->dy_col}}, y, 0},
-        {{p->dlse, {b, m, 1}, {p->dlse_batch, 1}}, bytes, 0},
+        {.view = {p->x, {b, m, n}, {p->x_batch, p->x_row, p->x_col}},
+         .bytes = x,
+         .required = !back || from_x || p->dscale},
+        {.view = {p->bias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}},
+         .bytes = bytes,
+         .required = back && p->dbias},
+        {.view = {p->mask, {b, m, n}, {p->mask_batch, p->mask_row, p->mask_col}},
+         .bytes = 1},
+        {.view = {p->length, {b, m, 1}, {p->length_batch, p->length_row}},
+         .bytes = sizeof(int64_t)},
+        {.view = {p->sink, {b, m, 1}, {p->sink_batch, p->sink_row}},
+         .bytes = bytes,
+         .required = back && p->dsink},
+        {.view = {p->y, {b, m, n}, {p->y_batch, p->y_row, p->y_col}}, .bytes = y},
+        {.view = {p->stats, {b, m, 2}, {p->stats_batch, 2, 1}},
+         .bytes = bytes,
+         .required = from_x || (back && p->dsink)},
+        {.view = {p->dy, {b, m, n}, {p->dy_batch, p->dy_row, p->dy_col}},
+         .bytes = y},
+        {.view = {p->dlse, {b, m, 1}, {p->dlse_batch, 1}}, .bytes = bytes},
     };
     memcpy(in, all, sizeof all);
 }
@@ -98,67 +100,30 @@ static void list_outputs(array *out, const array *in, const sattn_softmax *p, in
 {
     const int64_t b = p->batch, m = p->rows, n = p->width;
     const array forward[OUTPUTS] = {
-        in[Y], in[STATS], {{p->lse, {b, m, 1}, {p->lse_batch, 1}}, bytes, 0}};
+        in[Y],
+        in[STATS],
+        {.view = {p->lse, {b, m, 1}, {p->lse_batch, 1}}, .bytes = bytes}};
     const array backward[OUTPUTS] = {
-        {{p->dx, {b, m, n}, {p->dx_batch, p->dx_row, p->dx_col}}, in[X].bytes, 0},
-        {{p->dbias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}}, bytes, 0},
-        {{p->dsink, {b, m, 1}, {p->sink_batch, p->sink_row}}, bytes, 0},
-        {{p->dscale, {1, 1, 1}, {0}}, bytes, 0}};
+        {.view = {p->dx, {b, m, n}, {p->dx_batch, p->dx_row, p->dx_col}},
+         .bytes = in[X].bytes},
+        {.view = {p->dbias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}},
+         .bytes = bytes},
+        {.view = {p->dsink, {b, m, 1}, {p->sink_batch, p->sink_row}},
+         .bytes = bytes},
+        {.view = {p->dscale, {1, 1, 1}, {0}}, .bytes = bytes}};
     memcpy(out, back ? backward : forward, sizeof backward);
-    for (int i = 1; back && i < 3; i++) /* repeats are summed into one element */
-        for (int axis = 0; axis < 3; axis++)
-            if (out[i].view.stride[axis] == 0 && out[i].view.count[axis] > 1)
-                out[i].view.count[axis] = 1;
-}
-
-static int shares(const array *a, const array *b)
-{
-    return a->bytes == b->bytes ? sattn_overlap(&a->view, &b->view, a->bytes)
-                                : sattn_spans_meet(&a->view, a->bytes, &b->view, b->bytes);
-}
-
-/* The same elements in the same places, of one type: read, then written */
-static int in_place(const array *a, const array *b, int same_storage)
-{
-    for (int i = 0; i < 3; i++)
-        if (a->view.count[i] > 1 && a->view.stride[i] != b->view.stride[i])
-            return 0;
-    return a->view.data == b->view.data && same_storage;
+    out[1].summed = out[2].summed = back;
+    if (p->x_storage == p->y_storage)
+        out[0].in_place = back ? 1u << Y | 1u << DY : 1u << X;
 }
 
 static int32_t check_arrays(const sattn_softmax *p, int back, int64_t bytes)
 {
-    const int inputs = back ? INPUTS : FORWARD_INPUTS, same = p->x_storage == p->y_storage;
-    const int64_t room = p->work && p->work_bytes > 0 ? p->work_bytes : 0;
-    const array work = {{p->work, {1, 1, room}, {0, 0, 1}}, 1, 0};
     array in[INPUTS], out[OUTPUTS];
     list_inputs(in, p, back, bytes);
     list_outputs(out, in, p, back, bytes);
-    for (int i = 0; i < inputs; i++) {
-        const int32_t status = sattn_check_input(&in[i].view);
-        if (status == SATTN_ESIZE || (status == SATTN_ENULL && in[i].required))
-            return status;
-        if (shares(&work, &in[i]))
-            return SATTN_EALIAS;
-    }
-    for (int i = 0; i < OUTPUTS; i++) {
-        if (!out[i].view.data)
-            continue;
-        const int32_t status = sattn_check_output(&out[i].view);
-        if (status != SATTN_OK)
-            return status;
-        for (int j = 0; j < inputs; j++) {
-            const int allowed = i == 0 && (back ? j == Y || j == DY : j == X);
-            if (shares(&out[i], &in[j]) && !(allowed && in_place(&out[i], &in[j], same)))
-                return SATTN_EALIAS;
-        }
-        for (int j = 0; j < i; j++)
-            if (shares(&out[i], &out[j]))
-                return SATTN_EALIAS;
-        if (shares(&work, &out[i]))
-            return SATTN_EALIAS;
-    }
-    return SATTN_OK;
+    return sattn_check_arguments(in, back ? INPUTS : FORWARD_INPUTS, out, OUTPUTS, p->work,
+                                 p->work_bytes);
 }
 
 /* A batch of single rows is rows of one batch entry. */

@@ -15,7 +15,7 @@ static int32_t check_shape(const sattn_task *t)
     if (t->components < 1 || t->width < 1 || t->value_width < 0 || t->components > INT32_MAX ||
         !sattn_grow(&covariances, t->components) || !sattn_grow(&covariances, t->width) ||
         !sattn_grow(&covariances, 2 * t->width) || !sattn_grow(&crosses, t->components) ||
-        !sattn_grow(&crosses, t->value_width + 1) || !sattn_grow(&crosses, t->width))
+        !sattn_grow(&crosses, sattn_plus(t->value_width, 1)) || !sattn_grow(&crosses, t->width))
         return SATTN_ESIZE;
     return SATTN_OK;
 }
@@ -23,17 +23,15 @@ static int32_t check_shape(const sattn_task *t)
 int32_t sattn_task_init(sattn_task *t, int64_t size, int64_t components, int64_t width,
                         int64_t value_width)
 {
-    if (!t)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
-    const sattn_task filled = {
-        .size = size, .components = components, .width = width, .value_width = value_width};
-    const int32_t status = check_shape(&filled);
+    int32_t status = sattn_check_init(t, size, LEAST_SIZE);
     if (status != SATTN_OK)
         return status;
-    memset(t, 0, (size_t)size);
-    memcpy(t, &filled, (size_t)size < sizeof filled ? (size_t)size : sizeof filled);
+    const sattn_task filled = {
+        .size = size, .components = components, .width = width, .value_width = value_width};
+    status = check_shape(&filled);
+    if (status != SATTN_OK)
+        return status;
+    sattn_fill(t, size, &filled, sizeof filled);
     return SATTN_OK;
 }
 

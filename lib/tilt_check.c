@@ -3,38 +3,38 @@
 #include "par.h"
 #include "tilt.h"
 
-#include <string.h>
+#include <stddef.h>
 
-enum { LEAST_SIZE = sizeof(sattn_tilt), INPUTS = 4, OUTPUTS = 4 };
+/* The size of the first release's descriptor; it may only grow. */
+enum { LEAST_SIZE = offsetof(sattn_tilt, dscale) + sizeof(void *) };
+
+enum { INPUTS = 4, OUTPUTS = 4 };
 enum { ROOM = 32 }; /* sums are kept in panels of 32 rows */
 
 static int32_t check_shape(const sattn_tilt *p)
 {
-    int64_t queries = 1, tilts = 1, map = 1;
-    if (!sattn_grow(&queries, p->batch) || !sattn_grow(&queries, p->queries) ||
-        !sattn_grow(&queries, p->query_width) || !sattn_grow(&tilts, p->batch) ||
-        !sattn_grow(&tilts, p->queries) || !sattn_grow(&tilts, p->width) ||
-        !sattn_grow(&map, p->batch + 1) || !sattn_grow(&map, p->query_width + ROOM) ||
-        !sattn_grow(&map, p->width + ROOM))
-        return SATTN_ESIZE;
-    return p->query_width < 0 || p->width < 0 || p->queries < 0 || p->batch < 0 ? SATTN_ESIZE
-                                                                                : SATTN_OK;
+    return sattn_fits(p->batch, p->queries, p->query_width, 1) &&
+                   sattn_fits(p->batch, p->queries, p->width, 1) &&
+                   sattn_fits(sattn_plus(p->batch, 1), sattn_plus(p->query_width, ROOM),
+                              sattn_plus(p->width, ROOM), 1) &&
+                   p->query_width >= 0 && p->width >= 0 && p->batch >= 0
+               ? SATTN_OK
+               : SATTN_ESIZE;
 }
 
 int32_t sattn_tilt_init(sattn_tilt *p, int64_t size, int64_t batch, int64_t queries,
                         int64_t query_width, int64_t width)
 {
-    if (!p)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    int32_t status = sattn_check_init(p, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     sattn_tilt q = {.size = size,
                     .batch = batch,
                     .queries = queries,
                     .query_width = query_width,
                     .width = width,
                     .scale = 1};
-    const int32_t status = check_shape(&q);
+    status = check_shape(&q);
     if (status != SATTN_OK)
         return status;
     q.query_row = q.dquery_row = query_width;
@@ -42,42 +42,7 @@ int32_t sattn_tilt_init(sattn_tilt *p, int64_t size, int64_t batch, int64_t quer
     q.map_batch = query_width * width;
     q.offset_batch = q.tilt_row = q.dtilt_row = width;
     q.tilt_batch = q.dtilt_batch = queries * width;
-    memset(p, 0, (size_t)size);
-    memcpy(p, &q, sizeof q);
-    return SATTN_OK;
-}
-
-/* A row stride of 0 repeats a row of an input. */
-static int32_t check_input(const sattn_view *view, int required)
-{
-    const int32_t status = sattn_check_input(view);
-    if (status == SATTN_ESIZE || (status == SATTN_ENULL && required))
-        return status;
-    const int64_t row = view->stride[1];
-    return view->data && view->count[1] > 1 && row != 0 && row < view->count[2] &&
-                   row > -view->count[2]
-               ? SATTN_ESTRIDE
-               : SATTN_OK;
-}
-
-static int32_t check_outputs(const sattn_view *in, const sattn_view *out, int64_t element_bytes)
-{
-    for (int i = 0; i < OUTPUTS; i++) {
-        sattn_view view = out[i];
-        if (!view.data)
-            continue;
-        if (i > 0 && view.stride[0] == 0)
-            view.count[0] = 1; /* the gradient of what is shared is one array */
-        const int32_t status = sattn_check_output(&view);
-        if (status != SATTN_OK)
-            return status;
-        for (int j = 0; j < INPUTS; j++)
-            if (sattn_overlap(&view, &in[j], element_bytes))
-                return SATTN_EALIAS;
-        for (int j = 0; j < i; j++)
-            if (sattn_overlap(&view, &out[j], element_bytes))
-                return SATTN_EALIAS;
-    }
+    sattn_fill(p, size, &q, sizeof q);
     return SATTN_OK;
 }
 
@@ -106,10 +71,16 @@ int32_t sattn_tilt_check(sattn_tilt *p, const sattn_tilt *given, int backward,
         {p->doffset, {b, 1, d}, {p->offset_batch, 0, 1}},
         {p->dscale, {1, 1, 1}, {0, 0, 1}}};
     const sattn_view forward[OUTPUTS] = {tilt};
-    for (int i = 0; i < INPUTS && status == SATTN_OK; i++)
-        status = check_input(&in[i], i != 2);
-    if (status == SATTN_OK && !backward && sattn_check_input(&tilt) != SATTN_OK)
+    sattn_argument arguments[INPUTS], results[OUTPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        arguments[i] =
+            (sattn_argument){.view = in[i], .bytes = element_bytes, .required = i != 2, .rows = 1};
+    for (int i = 0; i < OUTPUTS; i++) /* what is shared has one gradient */
+        results[i] = (sattn_argument){.view = backward ? gradients[i] : forward[i],
+                                      .bytes = element_bytes,
+                                      .summed = backward && i > 0};
+    if (!backward)
         status = sattn_check_input(&tilt);
-    return status == SATTN_OK ? check_outputs(in, backward ? gradients : forward, element_bytes)
+    return status == SATTN_OK ? sattn_check_arguments(arguments, INPUTS, results, OUTPUTS, NULL, 0)
                               : status;
 }

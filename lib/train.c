@@ -9,10 +9,9 @@ enum { LEAST_SIZE = offsetof(sattn_train, context) + sizeof(void *) };
 
 int32_t sattn_train_init(sattn_train *t, int64_t size, int64_t steps)
 {
-    if (!t)
-        return SATTN_ENULL;
-    if (size < LEAST_SIZE || size > 1 << 16)
-        return SATTN_ESTRUCT;
+    const int32_t status = sattn_check_init(t, size, LEAST_SIZE);
+    if (status != SATTN_OK)
+        return status;
     if (steps < 0 || steps > INT64_MAX / 16)
         return SATTN_ESIZE;
     const sattn_train filled = {.size = size,
@@ -23,8 +22,7 @@ int32_t sattn_train_init(sattn_train *t, int64_t size, int64_t steps)
                                 .rate = 0.01,
                                 .decay = {0.9, 0.999},
                                 .epsilon = 1e-8};
-    memset(t, 0, (size_t)size);
-    memcpy(t, &filled, (size_t)size < sizeof filled ? (size_t)size : sizeof filled);
+    sattn_fill(t, size, &filled, sizeof filled);
     return SATTN_OK;
 }
 
