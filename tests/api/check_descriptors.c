@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What holds of every descriptor: init serves callers that were compiled with a later header, refuses
- * sizes that are none, and shapes that cannot be counted even where another size is 0. */
+/* What holds of every descriptor: init serves callers that were compiled with a later header,
+ * refuses sizes that are none, and shapes that cannot be counted even where another size is 0. */
 #include "../harness.h"
 #include "sattn/sattn.h"
 
