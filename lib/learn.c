@@ -30,13 +30,14 @@ static int32_t check_shape(const sattn_learn *p)
 {
     if (p->covariance_kind < SATTN_COVARIANCE_ZERO || p->covariance_kind > SATTN_COVARIANCE_FULL ||
         p->attention < SATTN_LEARN_SOFTMAX || p->attention > SATTN_LEARN_LINEAR ||
-        p->loss < SATTN_LEARN_SQUARED || p->loss > SATTN_LEARN_LOGISTIC ||
+        p->loss < SATTN_LEARN_SQUARED || p->loss > SATTN_LEARN_CATEGORICAL ||
         (p->trained & ~SATTN_LEARN_ALL) || p->shared < 0 || p->shared > 1)
         return SATTN_EOPTION;
     if (p->tasks < 0 || p->queries < 0 || p->heads < 0 || p->components < 0 || p->width < 0 ||
         p->input_width < 0 || p->output_width < 0)
         return SATTN_ESIZE;
-    if (p->loss == SATTN_LEARN_LOGISTIC && p->output_width != 1)
+    if ((p->loss == SATTN_LEARN_LOGISTIC && p->output_width != 1) ||
+        (p->loss == SATTN_LEARN_CATEGORICAL && p->output_width == 0))
         return SATTN_EOPTION;
     const int64_t most = p->input_width > p->output_width ? p->input_width : p->output_width,
                   wide = most > p->width ? most : p->width,
@@ -54,7 +55,7 @@ static int32_t check_shape(const sattn_learn *p)
                                                                                  : SATTN_ESIZE;
 }
 
-static int32_t check(sattn_learn_job *job, const sattn_learn *given)
+int32_t sattn_learn_check(sattn_learn_job *job, const sattn_learn *given)
 {
     sattn_learn *p = &job->p;
     int32_t status = sattn_check_struct(p, given, sizeof *p, LEAST_SIZE);
@@ -80,7 +81,7 @@ static int32_t check(sattn_learn_job *job, const sattn_learn *given)
 int32_t sattn_learn_count(const sattn_learn *given, int64_t *count)
 {
     sattn_learn_job job;
-    const int32_t status = check(&job, given);
+    const int32_t status = sattn_learn_check(&job, given);
     if (status == SATTN_OK && !count)
         return SATTN_ENULL;
     if (status == SATTN_OK)
@@ -109,8 +110,9 @@ static void second_moment(const sattn_learn_job *job, int64_t prompt, double *mo
         for (int64_t i = 0; i < d; i++) {
             for (int64_t j = 0; j < d; j++)
                 moment[i * d + j] +=
-                    weight * (m[i] * m[j] + (job->covariance_width > d ? s[i * d + j] : 0));
-            if (job->covariance_width == d && p->covariance_kind == SATTN_COVARIANCE_DIAG)
+                    weight * (m[i] * m[j] +
+                              (p->covariance_kind == SATTN_COVARIANCE_FULL ? s[i * d + j] : 0));
+            if (p->covariance_kind == SATTN_COVARIANCE_DIAG)
                 moment[i * d + i] += weight * s[i];
         }
     }
@@ -140,7 +142,7 @@ static int32_t make_linear(sattn_learn_job *job)
 
 int32_t sattn_learn_begin(sattn_learn_job *job, const sattn_learn *given, int targets)
 {
-    const int32_t status = check(job, given);
+    const int32_t status = sattn_learn_check(job, given);
     if (status != SATTN_OK)
         return status;
     sattn_learn *p = &job->p;
@@ -210,32 +212,6 @@ int64_t sattn_learn_workspace(const sattn_learn_job *job, int32_t inner)
         most = bytes > most ? bytes : most;
     }
     return p->heads > 0 ? (most + 63) / 64 * 64 : 0;
-}
-
-double sattn_learn_loss(const sattn_learn_job *job, int64_t q, const double *f, double *g,
-                        double *curvature)
-{
-    const sattn_learn *p = &job->p;
-    const int64_t e = p->output_width;
-    const double *t = p->target + q * e;
-    const double weight = p->weight ? p->weight[q] : 1 / (double)(p->tasks * p->queries);
-    if (p->loss == SATTN_LEARN_LOGISTIC) {
-        const double x = f[0], tail = exp(-fabs(x)); /* sigma(x) = 1 or tail over 1 + tail */
-        const double loss = fmax(x, 0) + log1p(tail) - t[0] * x;
-        g[0] = weight * ((x > 0 ? 1 : tail) / (1 + tail) - t[0]);
-        if (curvature)
-            curvature[0] *= weight * (tail / ((1 + tail) * (1 + tail)));
-        return isnan(x) ? x : loss;
-    }
-    double loss = 0;
-    for (int64_t i = 0; i < e; i++) {
-        const double away = f[i] - t[i];
-        loss += away * away;
-        g[i] = 2 * weight * away;
-        if (curvature)
-            curvature[i] *= 2 * weight;
-    }
-    return loss;
 }
 
 void sattn_learn_sum(const sattn_learn_job *job, const double *parts, double *sum)

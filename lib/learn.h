@@ -24,6 +24,9 @@ typedef struct sattn_learn_run {
     int64_t task, first, count; /* the first query's number among those of all tasks */
 } sattn_learn_run;
 
+/* Checks shapes and options. */
+int32_t sattn_learn_check(sattn_learn_job *job, const sattn_learn *given);
+
 /* Checks the descriptor; `targets`: the losses are needed. */
 int32_t sattn_learn_begin(sattn_learn_job *job, const sattn_learn *given, int targets);
 void sattn_learn_end(const sattn_learn_job *job);
@@ -40,8 +43,8 @@ int32_t sattn_learn_threads(const sattn_learn_job *job, int32_t *inner);
 /* Bytes, a multiple of 64, for a call of mixture attention over the heads of a block. */
 int64_t sattn_learn_workspace(const sattn_learn_job *job, int32_t inner);
 
-/* Loss of query q with weight, its gradient with respect to f, and, unless curvature is NULL, the
- * Hessian times `curvature`, in place. g may be f. */
+/* Loss of query q; its gradient with respect to f, times the query's weight, and, unless curvature
+ * is NULL, the Hessian times `curvature`, likewise, in place. Without curvature g may be f. */
 double sattn_learn_loss(const sattn_learn_job *job, int64_t q, const double *f, double *g,
                         double *curvature);
 

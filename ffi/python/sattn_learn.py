@@ -17,7 +17,7 @@ import sattn
 from sattn import _F64, _I32, _I64, _PROGRESS, _PTR, _check, _fields, _pointer, hermite, library
 
 SOFTMAX, LINEAR = 0, 1
-SQUARED, LOGISTIC = 0, 1
+SQUARED, LOGISTIC, CATEGORICAL = 0, 1, 2
 DESCENT, ADAM = 0, 1
 CONSTANT, COSINE, DROPS = 0, 1, 2
 PARTS = {"U": 1, "u": 2, "V": 4, "K": 8, "k": 16}
@@ -187,6 +187,12 @@ class Learn:
         """-> risk and the loss of every query"""
         loss = np.empty(self.shape)
         return self._risk(parameter, None, loss), loss
+
+    def least(self):
+        """The risk and the losses that no predictor goes below, given the targets"""
+        risk, loss = _F64(), np.empty(self.shape)
+        _check(library.sattn_learn_least_f64(ctypes.byref(self.descriptor), ctypes.byref(risk), _pointer(loss)))
+        return risk.value, loss
 
     def hessian(self, parameter, direction=None):
         """The Hessian times a direction, or all of it"""

@@ -28,6 +28,8 @@ extern "C" {
 
 #define SATTN_LEARN_SQUARED 0  /* losses: |f - t|^2 */
 #define SATTN_LEARN_LOGISTIC 1 /* E = 1, t = P(label is 1): log (1 + exp f) - t f */
+/* E classes, t_i = P(class i), their sum usually 1: sum_i t_i (log sum_j exp f_j - f_i). Since: 0.3 */
+#define SATTN_LEARN_CATEGORICAL 2
 
 #define SATTN_LEARN_TILT 1      /* parts of the parameters that are trained: U */
 #define SATTN_LEARN_TILT_BIAS 2 /* u */
@@ -42,7 +44,7 @@ typedef struct sattn_learn {
     int64_t width, input_width, output_width;  /* D, N, E */
     int32_t covariance_kind;                   /* of mixture.h; init sets FULL */
     int32_t attention;                         /* SATTN_LEARN_SOFTMAX or LINEAR */
-    int32_t loss;                              /* SATTN_LEARN_SQUARED or LOGISTIC */
+    int32_t loss;                              /* SATTN_LEARN_SQUARED, LOGISTIC or CATEGORICAL */
     int32_t trained; /* parts whose gradient is computed, the others' is 0; init sets ALL */
     int32_t shared;  /* 1: the prompt arrays hold one prompt, of all tasks */
     int32_t threads; /* as in base.h */
@@ -69,8 +71,8 @@ SATTN_API int32_t sattn_learn_count(const sattn_learn *p, int64_t *count);
  *
  * Shapes:  parameter, gradient [P], risk one number, loss [B][M]; outputs may be NULL.
  * Errors:  SATTN_ENULL a needed pointer is NULL; SATTN_ESTRUCT; SATTN_ESIZE a negative or
- *          overflowing size; SATTN_EOPTION an unknown kind, loss, part or flag, or a logistic loss
- *          of a width that is not 1; SATTN_EVALUE a log weight is NaN or +inf, or threads out of
+ *          overflowing size; SATTN_EOPTION an unknown kind, loss, part or flag, a logistic loss of
+ *          a width that is not 1, or a categorical one of width 0; SATTN_EVALUE a log weight is NaN or +inf, or threads out of
  *          range; SATTN_ENOMEM.
  * Numbers: queries are taken in blocks of 192 and blocks added in their order: the same bits for
  *          any thread count and instruction set. NaN in, NaN out.
@@ -82,6 +84,17 @@ SATTN_API int32_t sattn_learn_risk_f64(const sattn_learn *p, const double *param
 /* f at all queries, [B][M][E]; target is not read. Errors and the rest: as sattn_learn_risk_f64. */
 SATTN_API int32_t sattn_learn_predict_f64(const sattn_learn *p, const double *parameter,
                                           double *predicted);
+
+/* The risk that no predictor goes below, f being free at every query: what is left of R is the
+ * excess risk, where the targets are E[y | z].
+ *
+ *   Squared: 0. Logistic: the entropy -t log t - (1 - t) log (1 - t) of t, and where t is not
+ *   within [0, 1], -inf. Categorical: sum_i t_i (log sum_j t_j - log t_i); t_i < 0: -inf.
+ * Shapes:  risk one number, loss [B][M]; either may be NULL.
+ * Errors:  as sattn_learn_risk_f64; of the prompts nothing is read.
+ * Numbers: 0 log 0 = 0. NaN in, NaN out. Summed in blocks as R is.
+ * Threads: serial. Memory: none. Since: 0.3 */
+SATTN_API int32_t sattn_learn_least_f64(const sattn_learn *p, double *risk, double *loss);
 
 /* The Hessian of R times a direction, exactly: the derivative of the gradient along it. Parts that
  * are not trained count as constants: their entries of direction are not read, those of product 0.

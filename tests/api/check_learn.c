@@ -35,7 +35,7 @@ static sattn_learn problem(int attention, int loss)
     sattn_learn p;
     cr_assert_eq(sattn_learn_init(&p, sizeof p), SATTN_OK);
     p.tasks = B, p.queries = M, p.heads = H, p.components = C;
-    p.width = D, p.input_width = N, p.output_width = loss ? 1 : E;
+    p.width = D, p.input_width = N, p.output_width = loss == SATTN_LEARN_LOGISTIC ? 1 : E;
     p.attention = attention, p.loss = loss;
     p.log_weight = log_weight, p.mean = mean, p.covariance = covariance;
     p.input = input, p.target = target, p.weight = weight;
@@ -44,7 +44,7 @@ static sattn_learn problem(int attention, int loss)
 
 /* All that the functions answer */
 typedef struct {
-    double risk, gradient[P], product[P], loss[B * M], predicted[B * M * E];
+    double risk, least, gradient[P], product[P], loss[B * M], predicted[B * M * E];
 } answer;
 
 static answer ask(const sattn_learn *p)
@@ -54,12 +54,13 @@ static answer ask(const sattn_learn *p)
     cr_assert_eq(sattn_learn_risk_f64(p, parameter, &a.risk, a.gradient, a.loss), SATTN_OK);
     cr_assert_eq(sattn_learn_hessian_f64(p, parameter, direction, a.product), SATTN_OK);
     cr_assert_eq(sattn_learn_predict_f64(p, parameter, a.predicted), SATTN_OK);
+    cr_assert_eq(sattn_learn_least_f64(p, &a.least, NULL), SATTN_OK);
     return a;
 }
 
 EACH_ROW(learn, same_bits)
 {
-    for (int kind = 0; kind < 4; kind++) {
+    for (int kind = 0; kind < 6; kind++) {
         sattn_learn p = problem(kind & 1, kind >> 1);
         sattn_isa_set(SATTN_ISA_SCALAR);
         p.threads = 1;
@@ -133,6 +134,30 @@ Test(learn, empty)
     }
 }
 
+/* Logits far beyond exp's range; classes that cannot be; least losses of targets that are none. */
+Test(learn, categorical)
+{
+    sattn_learn p = problem(0, SATTN_LEARN_CATEGORICAL);
+    static const double far[3] = {1e5, -1e5, 0}, targets[] = {1, 0, 0, 1, .25, .25, 0, 0, -1, 2};
+    double bias[E], loss, gradient[E], direction_of[E] = {1, 0}, product[E], least[5], all;
+    p.tasks = 1, p.queries = 1, p.heads = 0, p.input_width = 0, p.weight = NULL;
+    for (int i = 0; i < 3; i++) {
+        bias[0] = far[i], bias[1] = 0;
+        p.target = targets;
+        at("logit %g", far[i]);
+        check(sattn_learn_risk_f64(&p, bias, NULL, gradient, &loss) == SATTN_OK);
+        check(sattn_learn_hessian_f64(&p, bias, direction_of, product) == SATTN_OK);
+        const double other = far[i] > 0 ? 0 : far[i] < 0 ? 1 : .5; /* P(class 1) */
+        check(gradient[0] == -other && gradient[1] == other);
+        check(product[0] == other * (1 - other) && product[1] == -other * (1 - other));
+        check_near("loss", i, loss, far[i] < 0 ? 1e5 : far[i] > 0 ? 0 : log(2), 1e-15);
+    }
+    p.queries = 5;
+    check(sattn_learn_least_f64(&p, &all, least) == SATTN_OK);
+    check(least[0] == 0 && least[1] == 0 && least[3] == 0 && isinf(least[4]) && isinf(all));
+    check_near("least", 2, least[2], log(2) / 2, 1e-16);
+}
+
 static void refuse(const sattn_learn *p, int32_t status)
 {
     double risk, gradient[P], product[P], loss[B * M];
@@ -160,6 +185,7 @@ Test(learn, bad_input)
     REFUSE(p.covariance_kind = 3, SATTN_EOPTION);
     REFUSE(p.attention = 2, SATTN_EOPTION);
     REFUSE(p.loss = -1, SATTN_EOPTION);
+    REFUSE(p.loss = 3, SATTN_EOPTION);
     REFUSE(p.loss = SATTN_LEARN_LOGISTIC, SATTN_EOPTION);
     REFUSE(p.trained = 32, SATTN_EOPTION);
     REFUSE(p.shared = 2, SATTN_EOPTION);
@@ -186,6 +212,11 @@ Test(learn, bad_input)
     check(sattn_learn_hessian_f64(&p, parameter, direction, NULL) == SATTN_ENULL);
     check(sattn_learn_predict_f64(&p, parameter, NULL) == SATTN_ENULL);
     check(sattn_learn_count(&p, NULL) == SATTN_ENULL);
+    sattn_learn q = p;
+    q.target = NULL;
+    check(sattn_learn_least_f64(&q, &risk, NULL) == SATTN_ENULL);
+    q.loss = SATTN_LEARN_CATEGORICAL, q.output_width = 0;
+    check(sattn_learn_least_f64(&q, &risk, NULL) == SATTN_EOPTION);
     check(sattn_learn_count(&p, &count) == SATTN_OK && count == P);
     check(sattn_learn_init(NULL, sizeof p) == SATTN_ENULL);
 }

@@ -15,7 +15,7 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "ffi" / "python"))
 import sattn  # noqa: E402
-from sattn_learn import LINEAR, LOGISTIC, Learn, Task  # noqa: E402
+from sattn_learn import CATEGORICAL, LINEAR, LOGISTIC, SQUARED, Learn, Task  # noqa: E402
 
 I2 = np.eye(2)
 TRAPEZOID = sattn.trapezoid(451, 9)
@@ -214,8 +214,8 @@ def random_problems():
     worst = np.zeros(3)
     for trial in range(60):
         b, m, h, c, d, n, e = (int(x) for x in rng.integers(1, [4, 500, 4, 6, 5, 5, 4]))
-        kind, shared, linear, logistic = rng.integers(3), rng.random() < .5, rng.random() < .3, rng.random() < .3
-        e = 1 if logistic else e
+        kind, shared, linear, loss = rng.integers(3), rng.random() < .5, rng.random() < .3, trial % 3
+        e = 1 if loss == LOGISTIC else max(e, 2) if loss == CATEGORICAL else e
         prompts = () if shared else (b,)
         log_weight = rng.normal(size=prompts + (c,))
         if c > 1:
@@ -229,7 +229,7 @@ def random_problems():
         weight = rng.random(size=(b, m)) if rng.random() < .7 else None
         trained = "".join(x for x in "UuVKk" if rng.random() < .8)
         learn = Learn(log_weight, mean, covariance, z, target, weight, heads=h, attention=int(linear),
-                      loss=int(logistic), trained=trained)
+                      loss=loss, trained=trained)
         parameter = rng.normal(size=learn.count) / 2
 
         def each(x):
@@ -239,7 +239,9 @@ def random_problems():
             f = np.stack([oracle(learn.split(at), each(log_weight)(i), each(mean)(i), each(full)(i), z[i], linear)
                           for i in range(b)])
             mass = 1 / (b * m) if weight is None else weight[..., None]
-            return f, (mass * (np.log1p(np.exp(f)) - target * f if logistic else (f - target) ** 2)).sum()
+            each_loss = {SQUARED: lambda: (f - target) ** 2, LOGISTIC: lambda: np.log1p(np.exp(f)) - target * f,
+                         CATEGORICAL: lambda: target * (np.log(np.exp(f).sum(-1, keepdims=True)) - f)}[loss]()
+            return f, (mass * each_loss).sum()
         f, value = risk(parameter)
         got, gradient = learn.risk(parameter)
         direction = rng.normal(size=learn.count)
@@ -256,6 +258,13 @@ def random_problems():
         product = learn.hessian(parameter, direction)
         assert np.abs(product - bend).max() < 1e-8 * max(1, np.abs(bend).max(), np.abs(ends).max()), trial
         near(learn.losses(parameter)[1].shape, (b, m))
+        share = {SQUARED: np.ones((b, m, 1)), LOGISTIC: np.concatenate([target, 1 - target], -1),
+                 CATEGORICAL: target}[loss]
+        total = share.sum(-1, keepdims=True)
+        floor = -(share * np.log(share / (1 if loss == LOGISTIC else total))).sum(-1) * (loss != SQUARED)
+        near(learn.least()[1], floor, 1e-14)
+        all_least = ((1 / (b * m) if weight is None else weight) * floor).sum()
+        near(learn.least()[0], all_least, 1e-12 * max(1, all_least))
     assert (worst < (1e-13, 1e-12, 1e-12)).all(), worst
     print("largest differences: predictions %.1e, risk %.1e, gradient %.1e" % tuple(worst))
 
