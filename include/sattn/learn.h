@@ -28,7 +28,7 @@ extern "C" {
 
 #define SATTN_LEARN_SQUARED 0  /* losses: |f - t|^2 */
 #define SATTN_LEARN_LOGISTIC 1 /* E = 1, t = P(label is 1): log (1 + exp f) - t f */
-/* E classes, t_i = P(class i), their sum usually 1: sum_i t_i (log sum_j exp f_j - f_i). Since: 0.3 */
+/* E classes, t_i = P(class i): sum_i t_i (log sum_j exp f_j - f_i). Since: 0.3 */
 #define SATTN_LEARN_CATEGORICAL 2
 
 #define SATTN_LEARN_TILT 1      /* parts of the parameters that are trained: U */
@@ -72,8 +72,8 @@ SATTN_API int32_t sattn_learn_count(const sattn_learn *p, int64_t *count);
  * Shapes:  parameter, gradient [P], risk one number, loss [B][M]; outputs may be NULL.
  * Errors:  SATTN_ENULL a needed pointer is NULL; SATTN_ESTRUCT; SATTN_ESIZE a negative or
  *          overflowing size; SATTN_EOPTION an unknown kind, loss, part or flag, a logistic loss of
- *          a width that is not 1, or a categorical one of width 0; SATTN_EVALUE a log weight is NaN or +inf, or threads out of
- *          range; SATTN_ENOMEM.
+ *          a width that is not 1, or a categorical one of width 0; SATTN_EVALUE a log weight is NaN
+ *          or +inf, or threads out of range; SATTN_ENOMEM.
  * Numbers: queries are taken in blocks of 192 and blocks added in their order: the same bits for
  *          any thread count and instruction set. NaN in, NaN out.
  * Threads: over blocks of queries. Memory: P + 1 doubles a block, and 192 (3 H D + 4 E) a thread,
