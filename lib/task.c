@@ -49,24 +49,54 @@ int32_t sattn_task_check(sattn_task *t, const sattn_task *given, int targets)
     if (!t->log_weight || !t->mean || !t->covariance ||
         (targets && t->value_width && !t->value_mean))
         return SATTN_ENULL;
+    return sattn_check_weights(t->components, t->log_weight);
+}
+
+int32_t sattn_check_weights(int64_t n, const double *log_weight)
+{
     int present = 0;
-    for (int64_t c = 0; c < t->components; c++) {
-        if (isnan(t->log_weight[c]) || t->log_weight[c] == (double)INFINITY)
+    for (int64_t c = 0; c < n; c++) {
+        if (isnan(log_weight[c]) || log_weight[c] == (double)INFINITY)
             return SATTN_EVALUE;
-        present |= t->log_weight[c] > -(double)INFINITY;
+        present |= log_weight[c] > -(double)INFINITY;
     }
     return present ? SATTN_OK : SATTN_EVALUE;
 }
 
-void sattn_task_weights(const sattn_task *t, double *weight)
+void sattn_weights(int64_t n, const double *log_weight, double *weight)
 {
     double most = -(double)INFINITY, sum = 0;
-    for (int64_t c = 0; c < t->components; c++)
-        most = fmax(most, t->log_weight[c]);
-    for (int64_t c = 0; c < t->components; c++)
-        sum += weight[c] = exp(t->log_weight[c] - most);
-    for (int64_t c = 0; c < t->components; c++)
+    for (int64_t c = 0; c < n; c++)
+        most = fmax(most, log_weight[c]);
+    for (int64_t c = 0; c < n; c++)
+        sum += weight[c] = exp(log_weight[c] - most);
+    for (int64_t c = 0; c < n; c++)
         weight[c] /= sum;
+}
+
+void sattn_weights_below(int64_t n, const double *weight, double *below)
+{
+    double sum = 0;
+    int64_t last = 0;
+    for (int64_t c = 0; c < n; c++) {
+        last = weight[c] > 0 ? c : last;
+        below[c] = sum += weight[c];
+    }
+    for (int64_t c = last; c < n; c++)
+        below[c] = (double)INFINITY;
+}
+
+int64_t sattn_pick(int64_t n, const double *below, double u)
+{
+    int64_t from = 0, end = n - 1;
+    while (from < end) {
+        const int64_t middle = from + (end - from) / 2;
+        if (u <= below[middle])
+            end = middle;
+        else
+            from = middle + 1;
+    }
+    return from;
 }
 
 /* Pivots below this share of their diagonal element are rounding: d 2^-50 would do. */
@@ -100,7 +130,7 @@ void sattn_solve_lower(int64_t d, const double *factor, double *x)
     for (int64_t i = 0; i < d; i++) {
         for (int64_t k = 0; k < i; k++)
             x[i] -= factor[i * d + k] * x[k];
-        x[i] /= factor[i * d + i];
+        x[i] = factor[i * d + i] > 0 ? x[i] / factor[i * d + i] : 0;
     }
 }
 
@@ -110,5 +140,33 @@ void sattn_solve_upper(int64_t d, const double *factor, double *x)
         x[i] /= factor[i * d + i];
         for (int64_t k = 0; k < i; k++)
             x[k] -= factor[i * d + k] * x[i];
+    }
+}
+
+int32_t sattn_task_begin(const sattn_task *t, double **weight, double **factor)
+{
+    const int64_t c = t->components, d = t->width;
+    *weight = sattn_alloc((c + c * d * d) * (int64_t)sizeof(double));
+    if (!*weight)
+        return SATTN_ENOMEM;
+    *factor = *weight + c;
+    sattn_weights(c, t->log_weight, *weight);
+    for (int64_t k = 0; k < c; k++)
+        if ((*weight)[k] > 0 &&
+            !sattn_cholesky(d, t->covariance + k * d * d, 0, *factor + k * d * d)) {
+            sattn_free(*weight);
+            return SATTN_EVALUE;
+        }
+    return SATTN_OK;
+}
+
+void sattn_task_place(int64_t d, const double *mean, const double *factor, const double *x,
+                      double *point)
+{
+    for (int64_t i = 0; i < d; i++) {
+        double sum = mean[i];
+        for (int64_t j = 0; j <= i; j++)
+            sum += factor[i * d + j] * x[j];
+        point[i] = sum;
     }
 }

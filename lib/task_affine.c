@@ -47,7 +47,7 @@ int32_t sattn_task_affine_f64(const sattn_task *given, int32_t affine, double *m
     double *centre = weight + c, *value_centre = centre + d, *zz = value_centre + e,
            *factor = zz + d * d, *yz = factor + d * d, *best = yz + e * d;
     memset(weight, 0, (size_t)count * sizeof(double));
-    sattn_task_weights(&t, weight);
+    sattn_weights(t.components, t.log_weight, weight);
     for (int64_t k = 0; affine && k < c; k++) {
         for (int64_t i = 0; weight[k] > 0 && i < d; i++)
             centre[i] += weight[k] * t.mean[k * d + i];

@@ -113,6 +113,15 @@ class Task:
                                            _pointer(component)))
         return point, component
 
+    def prompt(self, seed, stream, first, n):
+        """Tokens (z, y) -> [n, N + E] and their components [n]"""
+        token = np.empty((max(n, 0), self.width + self.value_width))
+        component = np.empty(max(n, 0), np.int32)
+        _check(library.sattn_task_prompt_f64(ctypes.byref(self.descriptor), ctypes.c_uint64(seed),
+                                             ctypes.c_uint64(stream), _I64(first), _I64(n), _pointer(token),
+                                             _pointer(component)))
+        return token, component
+
 
 class Learn:
     """The risk of attention heads over the prompts of tasks. A prompt is log_weight [C], mean [C, D] and

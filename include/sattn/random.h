@@ -36,6 +36,25 @@ SATTN_API int32_t sattn_random_normal_f64(uint64_t seed, uint64_t stream, int64_
 SATTN_API int32_t sattn_random_normal_f32(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
                                           float *out);
 
+/* Categories: number i is the first class c with (w_0 + .. + w_c) / sum w >= uniform number i,
+ * w = exp(log_weight), the sums being rounded as they grow.
+ *
+ * Shapes:  log_weight [classes], need not be normalised, -inf = never drawn; n numbers from
+ *          `first` on, as above.
+ * Errors:  as above; SATTN_ESIZE classes < 1 or above 2^31 - 1; SATTN_EVALUE a log weight is NaN or
+ *          +inf, or none is above -inf; SATTN_ENOMEM.
+ * Threads: serial. Memory: 2 `classes` doubles, freed within the call. Since: 0.3 */
+SATTN_API int32_t sattn_random_categorical(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                           int64_t classes, const double *log_weight, int32_t *out);
+
+/* Uniform on the sphere of a radius in R^width: point i is radius x / |x| of the normals x with
+ * numbers i width .. (i + 1) width - 1. n points from `first` on; out [n][width].
+ * Errors:  as above, (first + n) width < 2^62; SATTN_ESIZE width < 1; SATTN_EVALUE radius negative
+ *          or not finite.
+ * Threads: serial. Memory: none. Since: 0.3 */
+SATTN_API int32_t sattn_random_sphere_f64(uint64_t seed, uint64_t stream, int64_t first, int64_t n,
+                                          int64_t width, double radius, double *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -27,8 +27,8 @@ typedef struct sattn_task {
     int64_t components, width, value_width; /* C, N, E */
     int32_t threads;                        /* as in base.h */
     int32_t reserved;                       /* 0 */
-    const double *log_weight;     /* [C] log pi, need not be normalised; -inf = absent */
-    const double *mean;           /* [C][N] m */
+    const double *log_weight;               /* [C] log pi, need not be normalised; -inf = absent */
+    const double *mean;                     /* [C][N] m */
     const double *covariance;     /* [C][N][N] S, symmetric; only the lower triangle is read */
     const double *value_mean;     /* [C][E] v */
     const double *cross;          /* [C][E][N] X; NULL = zero */
@@ -90,6 +90,22 @@ SATTN_API int32_t sattn_task_quadrature_f64(const sattn_task *t, int64_t n, cons
  * Threads: serial. Memory: C N^2 doubles, about. Since: 0.2 */
 SATTN_API int32_t sattn_task_draw_f64(const sattn_task *t, uint64_t seed, uint64_t stream,
                                       int64_t first, int64_t n, double *point, int32_t *component);
+
+/* Tokens (z, y) of a finite prompt, or queries with noisy targets: draws first .. first + n - 1.
+ * z and the component c are sattn_task_draw's of the same stream, and
+ *
+ *   y = v_c + X_c S_c^-1 (z - m_c) + r e,   r^2 = (t_c - tr X_c S_c^-1 X_c') / E,
+ *   e normals from number i E on of stream 2^63 + `stream`:
+ *   the residue has no direction, which is so for classes (r = 0), for E = 1, and for denoising
+ *   where the clean covariance is isotropic.
+ * Shapes:  token [n][N + E], component [n] or NULL. E = 0: tokens z.
+ *          As a prompt of learn.h: kind ZERO, mean = token, log weights 0.
+ * Errors:  as sattn_task_draw_f64; SATTN_ESIZE (first + n) E >= 2^62; SATTN_EVALUE stream >= 2^62,
+ *          or t_c is less than tr X_c S_c^-1 X_c'. Where S_c is singular X_c must be in its range.
+ * Threads: serial. Memory: C N^2 + C E N doubles, about. Since: 0.3 */
+SATTN_API int32_t sattn_task_prompt_f64(const sattn_task *t, uint64_t seed, uint64_t stream,
+                                        int64_t first, int64_t n, double *token,
+                                        int32_t *component);
 
 #ifdef __cplusplus
 }

@@ -70,11 +70,15 @@ Test(task, outputs_end_where_they_say)
                *mass = guarded(POINTS * sizeof(double), place, 0),
                *matrix = guarded(E * N * sizeof(double), place, 0),
                *offset = guarded(E * sizeof(double), place, 0),
-               *draw = guarded(7 * N * sizeof(double), place, 0), risk, sum = 0;
+               *draw = guarded(7 * N * sizeof(double), place, 0),
+               *token = guarded(7 * (N + E) * sizeof(double), place, 0), risk, sum = 0;
         int32_t *component = guarded(7 * sizeof(int32_t), place, 0);
         check(sattn_task_quadrature_f64(&t, NODES, node, weight, point, mass) == SATTN_OK);
         check(sattn_task_affine_f64(&t, 1, matrix, offset, &risk) == SATTN_OK);
         check(sattn_task_draw_f64(&t, 1, 2, 3, 7, draw, component) == SATTN_OK);
+        check(sattn_task_prompt_f64(&t, 1, 2, 3, 7, token, component) == SATTN_OK);
+        for (int64_t i = 0; i < 7; i++)
+            check_same(token + i * (N + E), draw + i * N, N);
         for (int64_t i = 0; i < POINTS; i++)
             sum += mass[i];
         check_near("total weight", 0, sum, 1, 1e-14);
@@ -108,6 +112,7 @@ static void refuse(const sattn_task *t, int targets, int32_t status)
     memset(mass, 0xff, sizeof mass);
     check(sattn_task_bayes_f64(t, 1, z, point, mass) == status);
     check(sattn_task_affine_f64(t, 1, point, mass, mass + E) == status);
+    check(sattn_task_prompt_f64(t, 1, 2, 0, 1, point, NULL) == status);
     if (!targets) {
         check(sattn_task_quadrature_f64(t, NODES, node, weight, point, mass) == status);
         check(sattn_task_draw_f64(t, 1, 2, 0, 1, point, NULL) == status);
@@ -154,7 +159,15 @@ Test(task, bad_input)
     check(sattn_task_draw_f64(&t, 1, 2, (int64_t)1 << 61, 1, x, NULL) == SATTN_ESIZE);
     check(sattn_task_draw_f64(&t, 1, ~(uint64_t)0, 0, 1, x, NULL) == SATTN_EVALUE);
     check(sattn_task_draw_f64(&t, 1, 2, 0, 1, NULL, NULL) == SATTN_ENULL);
-    sattn_task u;
+    check(sattn_task_prompt_f64(&t, 1, 2, -1, 1, x, NULL) == SATTN_ESIZE);
+    check(sattn_task_prompt_f64(&t, 1, 2, (int64_t)1 << 61, 1, x, NULL) == SATTN_ESIZE);
+    check(sattn_task_prompt_f64(&t, 1, (uint64_t)1 << 62, 0, 1, x, NULL) == SATTN_EVALUE);
+    check(sattn_task_prompt_f64(&t, 1, 2, 0, 1, NULL, NULL) == SATTN_ENULL);
+    value_variance[0] = 1e-3; /* less than z explains */
+    check(sattn_task_prompt_f64(&t, 1, 2, 0, 1, x, NULL) == SATTN_EVALUE);
+    sattn_task u = t;
+    u.value_width = 0, u.value_mean = NULL, u.cross = NULL, u.value_variance = NULL;
+    check(sattn_task_prompt_f64(&u, 1, 2, 0, 1, x, NULL) == SATTN_OK);
     check(sattn_task_init(NULL, sizeof u, C, N, E) == SATTN_ENULL);
     check(sattn_task_init(&u, 8, C, N, E) == SATTN_ESTRUCT);
     check(sattn_task_init(&u, sizeof u, C, -1, E) == SATTN_ESIZE);

@@ -75,6 +75,38 @@ def normal(seed, stream, first, n, dtype=np.float64):
     return x
 
 
+def words(seed, stream, first, n):
+    """Words of the generator, uint32"""
+    x = np.empty(max(n, 0), np.uint32)
+    _check(library.sattn_random_words(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+                                      _pointer(x)))
+    return x
+
+
+def uniform(seed, stream, first, n):
+    """Uniform numbers in (0, 1]"""
+    x = np.empty(max(n, 0))
+    _check(library.sattn_random_uniform_f64(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+                                            _pointer(x)))
+    return x
+
+
+def categorical(seed, stream, first, n, log_weight):
+    """Classes drawn with weights exp(log_weight), int32"""
+    log_weight, x = np.ascontiguousarray(log_weight, np.float64), np.empty(max(n, 0), np.int32)
+    _check(library.sattn_random_categorical(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+                                            _I64(log_weight.size), _pointer(log_weight), _pointer(x)))
+    return x
+
+
+def sphere(seed, stream, first, n, width, radius=1.):
+    """Uniform points of the sphere of a radius in R^width -> [n, width]"""
+    x = np.empty((max(n, 0), max(width, 0)))
+    _check(library.sattn_random_sphere_f64(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+                                           _I64(width), _F64(radius), _pointer(x)))
+    return x
+
+
 def _rule(call, n, *more):
     node, weight = np.empty(max(n, 0)), np.empty(max(n, 0))
     _check(call(_I64(n), *more, _pointer(node), _pointer(weight)))
