@@ -26,7 +26,7 @@ if command -v cmake >/dev/null; then
     cat >"$work/project/CMakeLists.txt" <<EOF
 cmake_minimum_required(VERSION 3.13)
 project(user C)
-find_package(sattn 0.2 REQUIRED)
+find_package(sattn 0.3 REQUIRED)
 add_executable(user user.c)
 target_link_libraries(user sattn::sattn)
 EOF
@@ -34,7 +34,7 @@ EOF
         >"$work/log" && cmake --build "$work/project/build" >>"$work/log" || { cat "$work/log"; exit 1; }
     "$work/project/build/user"
     echo "find_package: found"
-    sed -i 's/sattn 0.2/sattn 0.1.9/' "$work/project/CMakeLists.txt"
+    sed -i 's/sattn 0.3/sattn 0.2.9/' "$work/project/CMakeLists.txt"
     if cmake -G Ninja -S "$work/project" -B "$work/project/other" -Dsattn_DIR="${so%/*}/cmake/sattn" >/dev/null 2>&1; then
         echo "find_package accepts another minor version"
         exit 1
