@@ -67,13 +67,6 @@ int32_t sattn_attention_init(sattn_attention *p, int64_t size, int64_t batch, in
     return SATTN_OK;
 }
 
-/* Whether x is a number of the arrays' type, and not 0 there unless it is 0. */
-static int is_number(double x, int64_t element_bytes)
-{
-    const double there = element_bytes == sizeof(float) ? (double)(float)x : x;
-    return isfinite(there) && (there != 0) == (x != 0);
-}
-
 static int32_t check_options(const sattn_attention *p, int direction, int64_t element_bytes)
 {
     if ((p->flags & ~SATTN_ACCUMULATE) != 0 || p->diagonal < SATTN_TOP_LEFT ||
@@ -82,7 +75,7 @@ static int32_t check_options(const sattn_attention *p, int direction, int64_t el
         return SATTN_EOPTION;
     if (p->page_size != 0 && direction == SATTN_ATTEND_BACK)
         return SATTN_EOPTION;
-    if (!is_number(p->scale, element_bytes) || !is_number(p->softcap, element_bytes) ||
+    if (!sattn_is_number(p->scale, element_bytes) || !sattn_is_number(p->softcap, element_bytes) ||
         p->softcap < 0 || p->left < -1 || p->right < -1 || p->page_size < 0 ||
         p->page_size % SATTN_WINDOW != 0)
         return SATTN_EVALUE;
@@ -111,7 +104,7 @@ static int32_t check_lengths(const sattn_attention *p)
 }
 
 /* The arrays of the descriptor as views of [B][H][rows][columns] */
-enum { INPUTS = 11, FORWARD_INPUTS = 7, OUTPUTS = 6 };
+enum { INPUTS = 11, FORWARD_INPUTS = 7, OUTPUTS = 6, LISTS = 4 };
 
 static sattn_view view(const void *data, const int64_t *stride, int64_t b, int64_t h, int64_t rows,
                        int64_t cols)
@@ -162,18 +155,26 @@ static int32_t check_arrays(const sattn_attention *p, int direction, int64_t byt
 #undef STRIDES
     const int required[INPUTS] = {1,    1,   1, back && p->dbias.data, 0, 0, back && p->dsink.data,
                                   back, back};
-    sattn_argument in[INPUTS], out[OUTPUTS];
+    /* what says which rows and pages there are: of integers, never repeated */
+    const int64_t pages = live ? 0 : n / p->page_size + (n % p->page_size != 0);
+    const sattn_view lists[LISTS] = {{p->key_length, {1, 1, b}, {0, 0, 1}},
+                                     {qo, {1, 1, b + 1}, {0, 0, 1}},
+                                     {ko, {1, 1, b + 1}, {0, 0, 1}},
+                                     {p->page, {1, b, pages}, {0, p->page_batch, 1}}};
+    sattn_argument in[LISTS + INPUTS], out[OUTPUTS];
+    for (int i = 0; i < LISTS; i++)
+        in[i] = (sattn_argument){.view = lists[i], .bytes = i < 3 ? 8 : 4};
     for (int i = 0; i < INPUTS; i++)
-        in[i] = (sattn_argument){.view = views[i],
-                                 .bytes = i == 1 || i == 2 ? kept
-                                          : i == 4         ? 1
-                                                           : bytes,
-                                 .required = required[i]};
+        in[LISTS + i] = (sattn_argument){.view = views[i],
+                                         .bytes = i == 1 || i == 2 ? kept
+                                                  : i == 4         ? 1
+                                                                   : bytes,
+                                         .required = required[i]};
     for (int i = 0; i < OUTPUTS; i++) /* biases and sinks that repeat have one gradient for all */
         out[i] = (sattn_argument){
             .view = back ? backward[i] : forward[i], .bytes = bytes, .summed = back && i >= 3};
-    return sattn_check_arguments(in, back ? INPUTS : FORWARD_INPUTS, out, OUTPUTS, p->work,
-                                 p->work_bytes);
+    return sattn_check_arguments(in, LISTS + (back ? INPUTS : FORWARD_INPUTS), out, OUTPUTS,
+                                 p->work, p->work_bytes);
 }
 
 int32_t sattn_attention_check(sattn_attention *p, const sattn_attention *given, int direction,

@@ -4,6 +4,7 @@
  * order: a task waits until its predecessor has passed the tile. Tasks begin in their order, hence
  * a predecessor is at work or done, and no two ever wait for each other. */
 #include "attention_sums.h"
+#include "check.h"
 #include "par.h"
 
 #include <stddef.h>
@@ -277,7 +278,7 @@ int32_t FN(sattn_attention_backward)(const sattn_attention *given)
     if (status == SATTN_OK)
         status = FN(sattn_attention_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     run(&k);
     sattn_free(k.owned);
     return SATTN_OK;

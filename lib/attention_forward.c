@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "attention_tile.h"
+#include "check.h"
 #include "par.h"
 
 #include <stddef.h>
@@ -170,7 +171,7 @@ int32_t FN(sattn_attention_forward)(const sattn_attention *given)
     if (status == SATTN_OK)
         status = FN(sattn_attention_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     const int64_t tiles = plan.segments * plan.tiles;
     if (plan.split) {
         sattn_par_for(tiles * plan.blocks, plan.threads, one_block, &k);

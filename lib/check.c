@@ -15,7 +15,7 @@ static int64_t count_of(const sattn_view *view, int i)
     return i == DIMENSIONS - 1 && view->count[i] == 0 ? 1 : view->count[i];
 }
 
-static int is_empty(const sattn_view *view)
+int sattn_is_empty(const sattn_view *view)
 {
     return view->count[0] == 0 || view->count[1] == 0 || view->count[2] == 0;
 }
@@ -33,7 +33,7 @@ int32_t sattn_check_input(const sattn_view *view)
             return SATTN_ESIZE;
         extent += reach;
     }
-    return view->data || is_empty(view) ? SATTN_OK : SATTN_ENULL;
+    return view->data || sattn_is_empty(view) ? SATTN_OK : SATTN_ENULL;
 }
 
 /* Whether no two index tuples have the same address: taken in the order of their strides, each
@@ -60,7 +60,7 @@ static int is_injective(int dimensions, const int64_t *count, const int64_t *str
 int32_t sattn_check_output(const sattn_view *view)
 {
     const int32_t status = sattn_check_input(view);
-    if (status != SATTN_OK || is_empty(view))
+    if (status != SATTN_OK || sattn_is_empty(view))
         return status;
     return is_injective(DIMENSIONS, view->count, view->stride) ? SATTN_OK : SATTN_ESTRIDE;
 }
@@ -97,7 +97,7 @@ static int is_interleaved(const sattn_view *a, const sattn_view *b, int64_t elem
 int sattn_spans_meet(const sattn_view *a, int64_t a_bytes, const sattn_view *b, int64_t b_bytes)
 {
     uintptr_t a_low, a_high, b_low, b_high;
-    if (!a->data || !b->data || is_empty(a) || is_empty(b))
+    if (!a->data || !b->data || sattn_is_empty(a) || sattn_is_empty(b))
         return 0;
     span(a, a_bytes, &a_low, &a_high);
     span(b, b_bytes, &b_low, &b_high);

@@ -6,6 +6,7 @@
 
 #include "sattn/base.h"
 
+#include <math.h>
 #include <stddef.h>
 
 /* *product *= factor, or 0 if that overflows or a number is negative. The largest product allowed
@@ -39,6 +40,13 @@ static inline int sattn_fits(int64_t a, int64_t b, int64_t c, int64_t d)
     return 1;
 }
 
+/* Whether an option is a number of the arrays' type, and not 0 there unless it is 0. */
+static inline int sattn_is_number(double x, int64_t element_bytes)
+{
+    const double there = element_bytes == sizeof(float) ? (double)(float)x : x;
+    return isfinite(there) && (there != 0) == (x != 0);
+}
+
 /* A strided array as its caller describes it: `count[i]` elements `stride[i]` apart. Unused
  * dimensions have count 1, or 0 for the last one: a view of three dimensions leaves it out. */
 typedef struct sattn_view {
@@ -53,6 +61,9 @@ int32_t sattn_check_input(const sattn_view *view);
 /* As an input, and SATTN_ESTRIDE if two elements may share an address: each stride must reach past
  * the extent of the dimensions of lesser stride, whatever their order. */
 int32_t sattn_check_output(const sattn_view *view);
+
+/* 1 if a count is 0 */
+int sattn_is_empty(const sattn_view *view);
 
 /* 1 if the byte ranges that the two views span have a byte in common. */
 int sattn_spans_meet(const sattn_view *a, int64_t a_bytes, const sattn_view *b, int64_t b_bytes);
@@ -72,8 +83,18 @@ typedef struct sattn_argument {
     unsigned in_place;
 } sattn_argument;
 
-/* Everything there is to check of arrays: SATTN_OK, SATTN_ENULL, SATTN_ESIZE, SATTN_ESTRIDE, or
- * SATTN_EALIAS if an output or the workspace (NULL = none) shares memory with anything else. */
+/* Of checks, never returned to a caller: all is right, and no output has an element. Such a call is
+ * over, however many empty rows there are. */
+enum { SATTN_NOTHING = 1 };
+
+static inline int32_t sattn_answer(int32_t status)
+{
+    return status == SATTN_NOTHING ? SATTN_OK : status;
+}
+
+/* Everything there is to check of arrays: SATTN_OK, SATTN_NOTHING, SATTN_ENULL, SATTN_ESIZE,
+ * SATTN_ESTRIDE, or SATTN_EALIAS if an output or the workspace (NULL = none) shares memory with
+ * anything else. */
 int32_t sattn_check_arguments(const sattn_argument *in, int inputs, const sattn_argument *out,
                               int outputs, const void *work, int64_t work_bytes);
 

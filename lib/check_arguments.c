@@ -33,12 +33,19 @@ static int32_t check_input(const sattn_argument *a)
     return cut ? SATTN_ESTRIDE : SATTN_OK;
 }
 
-static int32_t check_output(const sattn_argument *a)
+/* The elements that there are: what is summed exists once even if nothing is added up. */
+static sattn_view elements_of(const sattn_argument *a)
 {
     sattn_view v = a->view;
     for (int i = 0; a->summed && i < DIMENSIONS; i++)
-        if (v.stride[i] == 0 && v.count[i] > 1)
+        if (v.stride[i] == 0 && v.count[i] >= 0)
             v.count[i] = 1;
+    return v;
+}
+
+static int32_t check_output(const sattn_argument *a)
+{
+    const sattn_view v = elements_of(a);
     return v.data ? sattn_check_output(&v) : SATTN_OK;
 }
 
@@ -54,6 +61,7 @@ int32_t sattn_check_arguments(const sattn_argument *in, int inputs, const sattn_
         if (share(&space, &in[i]))
             return SATTN_EALIAS;
     }
+    int32_t answer = SATTN_NOTHING;
     for (int i = 0; i < outputs; i++) {
         const int32_t status = check_output(&out[i]);
         if (status != SATTN_OK)
@@ -66,8 +74,11 @@ int32_t sattn_check_arguments(const sattn_argument *in, int inputs, const sattn_
                 return SATTN_EALIAS;
         if (share(&out[i], &space))
             return SATTN_EALIAS;
+        const sattn_view v = elements_of(&out[i]);
+        if (v.data && !sattn_is_empty(&v))
+            answer = SATTN_OK;
     }
-    return SATTN_OK;
+    return answer;
 }
 
 int32_t sattn_workspace(void *given, int64_t given_bytes, int64_t bytes, void **work, void **owned)

@@ -6,6 +6,7 @@
  *                                            need the state G = sum_i f(q_i)' d'_i of later queries
  *
  * Both directions of a head are tasks of their own. Blocks as in forward. */
+#include "check.h"
 #include "linear_chunk.h"
 #include "par.h"
 
@@ -211,7 +212,7 @@ int32_t FN(sattn_linear_backward)(const sattn_linear *given)
     if (status == SATTN_OK)
         status = FN(sattn_linear_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     sattn_par_for(2 * plan.heads, plan.threads, one_direction, &k);
     sattn_free(k.owned);
     return SATTN_OK;

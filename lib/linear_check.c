@@ -60,7 +60,7 @@ int32_t sattn_linear_init(sattn_linear *p, int64_t size, int64_t batch, int64_t 
     return SATTN_OK;
 }
 
-static int32_t check_options(const sattn_linear *p)
+static int32_t check_options(const sattn_linear *p, int64_t element_bytes)
 {
     const int32_t known = SATTN_ACCUMULATE | SATTN_CAUSAL | SATTN_NORMALISED | SATTN_MEAN;
     if ((p->flags & ~known) != 0 || p->reserved != 0 || p->feature < SATTN_FEATURE_IDENTITY ||
@@ -68,8 +68,8 @@ static int32_t check_options(const sattn_linear *p)
         return SATTN_EOPTION;
     if (p->flags & SATTN_NORMALISED && p->flags & SATTN_MEAN)
         return SATTN_EOPTION;
-    if (!isfinite(p->scale) || !isfinite(p->eps) || p->eps < 0 || p->seen < 0 ||
-        p->seen > INT64_MAX / 2)
+    if (!sattn_is_number(p->scale, element_bytes) || !sattn_is_number(p->eps, element_bytes) ||
+        p->eps < 0 || p->seen < 0 || p->seen > INT64_MAX / 2)
         return SATTN_EVALUE;
     return SATTN_OK;
 }
@@ -122,7 +122,7 @@ int32_t sattn_linear_check(sattn_linear *p, const sattn_linear *given, int direc
 {
     int32_t status = sattn_check_struct(p, given, sizeof *p, LEAST_SIZE);
     if (status == SATTN_OK)
-        status = check_options(p);
+        status = check_options(p, element_bytes);
     if (status == SATTN_OK)
         status = check_shape(p);
     if (status == SATTN_OK)

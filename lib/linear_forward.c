@@ -2,6 +2,7 @@
 /* Forward: a state runs through the tokens. It is the total of the blocks before and the run of the
  * present one, so that a long sum loses little, and blocks can be summed by several threads: the
  * same sums in the same order. */
+#include "check.h"
 #include "linear_chunk.h"
 #include "par.h"
 
@@ -146,7 +147,7 @@ int32_t FN(sattn_linear_forward)(const sattn_linear *given)
     if (status == SATTN_OK)
         status = FN(sattn_linear_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     if (plan.split) {
         sattn_par_for(plan.heads * plan.blocks, plan.threads, sum_block, &k);
         sattn_par_for(plan.heads, plan.threads, sum_totals, &k);

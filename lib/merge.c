@@ -110,11 +110,18 @@ static void backward(void *context, int64_t task, int32_t thread)
     }
 }
 
+/* Whether there is no element to write, however many rows */
+static int is_idle(const sattn_merge *p, int back)
+{
+    return back ? p->parts == 0 || (!p->part_dlse && (!p->part_dout || p->width == 0))
+                : !p->stats && (!p->out || p->width == 0);
+}
+
 static int32_t run(const sattn_merge *given, int back)
 {
     sattn_merge p;
     const int32_t status = sattn_merge_check(&p, given, back, sizeof(real));
-    if (status != SATTN_OK || p.rows == 0)
+    if (status != SATTN_OK || p.rows == 0 || is_idle(&p, back))
         return status;
     const int64_t tiles = (p.rows + TILE - 1) / TILE, work = p.rows * (p.width + 1) * (p.parts + 1);
     const int32_t threads = work < 1 << 18 ? 1 : sattn_par_threads(p.threads);

@@ -32,7 +32,9 @@ static int32_t check_shape(const sattn_mixture *p)
     const int64_t b = p->batch;
     if (!sattn_fits(b, p->queries, wide, 1) || !sattn_fits(b, p->queries, p->components, 1) ||
         !sattn_fits(b, p->components, p->width, covariance) ||
-        !sattn_fits(b, p->components, e, p->value_width ? p->width : 1))
+        !sattn_fits(b, p->components, e, p->value_width ? p->width : 1) ||
+        !sattn_fits(sattn_plus(p->components, wide), 4 * MOST_BLOCK, 1, 1) || /* scratch */
+        !sattn_fits(sattn_plus(wide, 2), 32 * SATTN_TILE, 1, 1))
         return SATTN_ESIZE;
     return SATTN_OK;
 }

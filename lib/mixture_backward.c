@@ -3,6 +3,7 @@
  * components: weights w and b go to planes [C][block], dtilt to the caller. Then every parameter
  * sums the planes over the block's queries, each task owning its components, and adds that to its
  * gradient. So no sum is shared between tasks, and its order is that of the blocks. */
+#include "check.h"
 #include "mixture_call.h"
 #include "par.h"
 
@@ -90,15 +91,12 @@ static void sum_planes(const block *k, int64_t first, int64_t count, int64_t wid
                        const real *x2, int64_t x2_row, real *sum, real *into)
 {
     const int64_t stride = k->k->plan->block;
-    gemm g = {count, width, k->count, plane + first * stride, stride, 1, x, x_row, sum, width,
-              NULL,  0,     0};
     if (x)
-        kernels()->gemm(&g);
-    if (x2) {
-        g = (gemm){count,  width, k->count, plane2 + first * stride, stride, 1, x2,
-                   x2_row, sum,   width,    x ? sum : NULL,          width,  1};
-        kernels()->gemm(&g);
-    }
+        kernels()->gemm(&(gemm){count, width, k->count, plane + first * stride, stride, 1, x, x_row,
+                                sum, width, NULL, 0, 0});
+    if (x2)
+        kernels()->gemm(&(gemm){count, width, k->count, plane2 + first * stride, stride, 1, x2,
+                                x2_row, sum, width, x ? sum : NULL, width, 1});
     if (x || x2)
         kernels()->add(count * width, into + first * width, sum);
 }
@@ -259,7 +257,7 @@ int32_t FN(sattn_mixture_backward)(const sattn_mixture *given)
     if (status == SATTN_OK)
         status = FN(sattn_call_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     FN(sattn_call_reset)(&k);
     if (plan.lanes > 1)
         sattn_par_for(p.batch, plan.lanes, one_entry, &k);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
 #include "mixture_call.h"
 #include "par.h"
 
@@ -157,7 +158,7 @@ int32_t FN(sattn_mixture_forward)(const sattn_mixture *given)
     if (status == SATTN_OK)
         status = FN(sattn_call_begin)(&k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     const int64_t tiles = p.batch * plan.tiles;
     if (plan.split) {
         sattn_par_for(tiles * plan.windows, plan.threads, one_window, &k);

@@ -165,7 +165,7 @@ static int32_t run(const sattn_mixture *given, int direction)
     if (status == SATTN_OK)
         status = FN(sattn_call_begin)(&l.k, &p, &plan);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     const int64_t e = sattn_value_width(&p),
                   threads = direction == SATTN_FORWARD ? plan.threads : 1;
     int64_t bytes = l.each = 3 * p.width * e + p.width + e + p.components;

@@ -218,19 +218,19 @@ static void one_tile(void *context, int64_t task, int32_t thread)
 static int32_t check_all(sattn_mixture *p, const sattn_mixture *given, const second *s)
 {
     sattn_mixture q;
-    int32_t status = sattn_mixture_check(p, given, SATTN_BACKWARD, sizeof(real));
+    int32_t status = sattn_answer(sattn_mixture_check(p, given, SATTN_BACKWARD, sizeof(real)));
     if (status != SATTN_OK)
         return status;
     p->size = sizeof *p;
     p->work = NULL;
     p->dtilt = s->hvp;
     p->dlog_weight = p->dmean = p->dcovariance = p->dvalue_mean = p->dcross = NULL;
-    status = sattn_mixture_check(&q, p, SATTN_BACKWARD, sizeof(real));
+    status = sattn_answer(sattn_mixture_check(&q, p, SATTN_BACKWARD, sizeof(real)));
     sattn_mixture forward = *p;
     forward.out = s->jvp;
     forward.stats = forward.cgf = forward.weight = NULL;
     if (status == SATTN_OK)
-        status = sattn_mixture_check(&q, &forward, SATTN_FORWARD, sizeof(real));
+        status = sattn_answer(sattn_mixture_check(&q, &forward, SATTN_FORWARD, sizeof(real)));
     const int64_t b = p->batch, m = p->queries, e = sattn_value_width(p);
     const sattn_view direction = {s->direction, {b, m, p->width}, {p->tilt_batch, p->tilt_row, 1}};
     const sattn_view jvp = {s->jvp, {b, m, e}, {p->out_batch, p->out_row, 1}};

@@ -138,11 +138,11 @@ int32_t FN(sattn_prompt_error)(const sattn_mixture *given, const real *map, int6
     p.dout = p.dcgf = NULL;
     arrays a = {.map = map, .rows = rows, .d = p.width, .queries = all};
     sattn_mixture checked;
-    status = sattn_mixture_check(&checked, &p, SATTN_FORWARD, sizeof(real));
+    status = sattn_answer(sattn_mixture_check(&checked, &p, SATTN_FORWARD, sizeof(real)));
     if (status == SATTN_OK)
         status = check(&p, &a, mse, bias, variance);
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     real *tilt = sattn_alloc(elements * (int64_t)sizeof(real));
     if (!tilt)
         return SATTN_ENOMEM;

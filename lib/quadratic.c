@@ -94,9 +94,9 @@ int32_t FN(sattn_quadratic)(int64_t c, int64_t d, const real *log_weight, const 
         {.view = {to_covariance, {1, c, d * d}, {0, d * d, 1}},
          .bytes = sizeof(real),
          .required = 1}};
-    int32_t status = sattn_check_arguments(all_of_them, 7, NULL, 0, NULL, 0);
+    int32_t status = sattn_answer(sattn_check_arguments(all_of_them, 7, NULL, 0, NULL, 0));
     if (status == SATTN_OK)
-        status = sattn_check_arguments(all_of_them, 4, all_of_them + 4, 3, NULL, 0);
+        status = sattn_answer(sattn_check_arguments(all_of_them, 4, all_of_them + 4, 3, NULL, 0));
     for (int64_t k = 0; k < c && status == SATTN_OK; k++)
         status = log_weight[k] < (real)INFINITY ? SATTN_OK : SATTN_EVALUE;
     if (status != SATTN_OK)

@@ -146,7 +146,7 @@ int32_t FN(sattn_softmax_backward)(const sattn_softmax *given)
     if (status == SATTN_OK)
         status = sattn_softmax_plan_make(&plan, &k.p, (int64_t)sizeof(real));
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     const int64_t n = k.p.width;
     problem c = {&k, &plan, NULL, n < SATTN_SOFTMAX_TASK ? SATTN_SOFTMAX_TASK / (n + 1) : 1};
     void *work, *owned;

@@ -44,8 +44,7 @@ static int32_t check_options(const sattn_softmax *p, int64_t element_bytes)
         if (storage[i] < SATTN_STORAGE_OWN || storage[i] > SATTN_STORAGE_F16 ||
             (storage[i] != SATTN_STORAGE_OWN && element_bytes != 4))
             return SATTN_EOPTION;
-    const int finite = element_bytes == 4 ? isfinite((float)p->scale) : isfinite(p->scale);
-    return finite ? SATTN_OK : SATTN_EVALUE;
+    return sattn_is_number(p->scale, element_bytes) ? SATTN_OK : SATTN_EVALUE;
 }
 
 static int32_t check_lengths(const sattn_softmax *p)
@@ -77,8 +76,7 @@ static void list_inputs(array *in, const sattn_softmax *p, int back, int64_t byt
         {.view = {p->bias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}},
          .bytes = bytes,
          .required = back && p->dbias},
-        {.view = {p->mask, {b, m, n}, {p->mask_batch, p->mask_row, p->mask_col}},
-         .bytes = 1},
+        {.view = {p->mask, {b, m, n}, {p->mask_batch, p->mask_row, p->mask_col}}, .bytes = 1},
         {.view = {p->length, {b, m, 1}, {p->length_batch, p->length_row}},
          .bytes = sizeof(int64_t)},
         {.view = {p->sink, {b, m, 1}, {p->sink_batch, p->sink_row}},
@@ -88,8 +86,7 @@ static void list_inputs(array *in, const sattn_softmax *p, int back, int64_t byt
         {.view = {p->stats, {b, m, 2}, {p->stats_batch, 2, 1}},
          .bytes = bytes,
          .required = from_x || (back && p->dsink)},
-        {.view = {p->dy, {b, m, n}, {p->dy_batch, p->dy_row, p->dy_col}},
-         .bytes = y},
+        {.view = {p->dy, {b, m, n}, {p->dy_batch, p->dy_row, p->dy_col}}, .bytes = y},
         {.view = {p->dlse, {b, m, 1}, {p->dlse_batch, 1}}, .bytes = bytes},
     };
     memcpy(in, all, sizeof all);
@@ -100,16 +97,11 @@ static void list_outputs(array *out, const array *in, const sattn_softmax *p, in
 {
     const int64_t b = p->batch, m = p->rows, n = p->width;
     const array forward[OUTPUTS] = {
-        in[Y],
-        in[STATS],
-        {.view = {p->lse, {b, m, 1}, {p->lse_batch, 1}}, .bytes = bytes}};
+        in[Y], in[STATS], {.view = {p->lse, {b, m, 1}, {p->lse_batch, 1}}, .bytes = bytes}};
     const array backward[OUTPUTS] = {
-        {.view = {p->dx, {b, m, n}, {p->dx_batch, p->dx_row, p->dx_col}},
-         .bytes = in[X].bytes},
-        {.view = {p->dbias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}},
-         .bytes = bytes},
-        {.view = {p->dsink, {b, m, 1}, {p->sink_batch, p->sink_row}},
-         .bytes = bytes},
+        {.view = {p->dx, {b, m, n}, {p->dx_batch, p->dx_row, p->dx_col}}, .bytes = in[X].bytes},
+        {.view = {p->dbias, {b, m, n}, {p->bias_batch, p->bias_row, p->bias_col}}, .bytes = bytes},
+        {.view = {p->dsink, {b, m, 1}, {p->sink_batch, p->sink_row}}, .bytes = bytes},
         {.view = {p->dscale, {1, 1, 1}, {0}}, .bytes = bytes}};
     memcpy(out, back ? backward : forward, sizeof backward);
     out[1].summed = out[2].summed = back;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "check.h"
 #include "par.h"
 #include "softmax_rows.h"
 
@@ -47,7 +48,7 @@ int32_t FN(sattn_softmax_forward)(const sattn_softmax *given)
     const int32_t status =
         sattn_softmax_check(&k, given, SATTN_SOFTMAX_FORWARD, (int64_t)sizeof(real));
     if (status != SATTN_OK)
-        return status;
+        return sattn_answer(status);
     const int64_t n = k.p.width, least = k.p.x_row == 1 && k.p.x_col != 1 ? SIDE_BY_SIDE : 1;
     problem p = {&k, k.p.batch * k.p.rows, SATTN_SOFTMAX_TASK / (n + 1) / least * least + least};
     const int64_t tasks = (p.rows + p.rows_per_task - 1) / p.rows_per_task;

@@ -2,6 +2,7 @@
 /* Matrix products of rows of queries with a map. The kernel wants the right factor's rows adjacent:
  * where they are the map's columns, the map is transposed once a call. */
 #include "tilt.h"
+#include "check.h"
 #include "par.h"
 #include "real.h"
 
@@ -202,7 +203,7 @@ int32_t FN(sattn_tilt_forward)(const sattn_tilt *given)
     if (status == SATTN_OK)
         sattn_par_for(k.p.batch * k.tiles, threads_of(&k.p), forward_tile, &k);
     sattn_free(memory);
-    return status;
+    return sattn_answer(status);
 }
 
 int32_t FN(sattn_tilt_backward)(const sattn_tilt *given)
@@ -219,5 +220,5 @@ int32_t FN(sattn_tilt_backward)(const sattn_tilt *given)
         sattn_par_for(1, 1, finish, &k);
     }
     sattn_free(memory);
-    return status;
+    return sattn_answer(status);
 }

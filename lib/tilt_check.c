@@ -58,6 +58,8 @@ int32_t sattn_tilt_check(sattn_tilt *p, const sattn_tilt *given, int backward,
         return status;
     if (p->flags & ~(SATTN_ACCUMULATE | SATTN_TRANSPOSED))
         return SATTN_EOPTION;
+    if (!sattn_is_number(p->scale, element_bytes))
+        return SATTN_EVALUE;
     const int64_t b = p->batch, m = p->queries, n = p->query_width, d = p->width;
     const sattn_view in[INPUTS] = {
         {p->query, {b, m, n}, {p->query_batch, p->query_row, 1}},

@@ -28,7 +28,7 @@ static inline void logarithms(int64_t n, const R *z, const summary *a, R *to)
 
 static void summarise(summary *a, R top, total t, R sink)
 {
-    a->top = top;
+    a->top = top + 0; /* one zero, whichever of +0 and -0 the lanes met first */
     if (sink != -R_INF)
         add_block(&t, first_lane(v_exp(v_sub(v_set(sink), a->reference))));
     const double sum = t.sum + t.lost;

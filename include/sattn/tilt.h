@@ -54,7 +54,8 @@ SATTN_API int32_t sattn_tilt_init(sattn_tilt *p, int64_t size, int64_t batch, in
  *
  * Errors:  SATTN_ENULL query, map or tilt is NULL while its size is not 0; SATTN_ESTRUCT;
  *          SATTN_ESIZE; SATTN_EOPTION an unknown flag; SATTN_ESTRIDE a row stride below its width,
- *          or an output whose rows or batch entries overlap; SATTN_EVALUE threads out of range;
+ *          or an output whose rows or batch entries overlap; SATTN_EVALUE scale is not finite
+ *          (f32: or overflows or vanishes as float), threads out of range;
  *          SATTN_EALIAS an output overlaps another array; SATTN_ENOMEM.
  * Numbers: each element is a chain of fused multiply-adds over Dq, times scale, plus u0: at most
  *          (Dq + 2) roundings of the sum of magnitudes. Rows do not depend on each other.

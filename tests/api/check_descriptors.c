@@ -122,3 +122,43 @@ Test(descriptors, shapes)
                     check(is_untouched(p, sizeof p));
                 }
 }
+
+/* A call without an element to write is over at once, however many rows it counts. */
+Test(descriptors, nothing)
+{
+    const int64_t many = (int64_t)1 << 48;
+    const double none = 0;
+    sattn_attention attention;
+    check(sattn_attention_init(&attention, sizeof attention, 1, 1, 1, many, 0, 0, 0) == SATTN_OK);
+    check(sattn_attention_forward_f64(&attention) == SATTN_OK);
+    sattn_linear linear;
+    check(sattn_linear_init(&linear, sizeof linear, 1, 1, many, many, 0, 0) == SATTN_OK);
+    check(sattn_linear_forward_f64(&linear) == SATTN_OK);
+    check(sattn_linear_backward_f64(&linear) == SATTN_OK);
+    sattn_merge merge;
+    check(sattn_merge_init(&merge, sizeof merge, 0, many, 0) == SATTN_OK);
+    check(sattn_merge_forward_f64(&merge) == SATTN_OK);
+    sattn_mixture mixture;
+    check(sattn_mixture_init(&mixture, sizeof mixture, 1, many, 1, 0, 0, SATTN_COVARIANCE_ZERO) ==
+          SATTN_OK);
+    mixture.log_weight = &none;
+    check(sattn_mixture_forward_f64(&mixture) == SATTN_OK);
+    check(sattn_mixture_linear_forward_f64(&mixture) == SATTN_OK);
+    sattn_softmax softmax;
+    check(sattn_softmax_init(&softmax, sizeof softmax, 1, many, 0) == SATTN_OK);
+    check(sattn_softmax_forward_f64(&softmax) == SATTN_OK);
+    sattn_tilt tilt;
+    check(sattn_tilt_init(&tilt, sizeof tilt, 1, many, 0, 0) == SATTN_OK);
+    check(sattn_tilt_forward_f64(&tilt) == SATTN_OK);
+    check(sattn_tilt_backward_f64(&tilt) == SATTN_OK);
+}
+
+/* Shapes whose scratch cannot be counted: refused, without an overflow on the way. */
+Test(descriptors, scratch)
+{
+    sattn_mixture p;
+    check(sattn_mixture_init(&p, sizeof p, 1, 1, (int64_t)1 << 58, 0, 0, SATTN_COVARIANCE_ZERO) ==
+          SATTN_ESIZE);
+    check(sattn_mixture_init(&p, sizeof p, 1, 1, 1, 1, (int64_t)1 << 58, SATTN_COVARIANCE_ZERO) ==
+          SATTN_ESIZE);
+}

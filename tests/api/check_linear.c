@@ -331,6 +331,11 @@ Test(linear, bad_input)
     REFUSE(feature = 4, EOPTION);
     REFUSE(reserved = 1, EOPTION);
     REFUSE(scale = NAN, EVALUE);
+#if SATTN_REAL == 32
+    REFUSE(scale = 1e300, EVALUE);
+    REFUSE(eps = 1e300, EVALUE);
+    REFUSE(eps = 1e-300, EVALUE); /* would be 0: none */
+#endif
     REFUSE(eps = -1, EVALUE);
     REFUSE(seen = -1, EVALUE);
     REFUSE(threads = -1, EVALUE);

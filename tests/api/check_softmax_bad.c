@@ -79,6 +79,8 @@ Test(softmax_bad, shape_and_options)
     FORWARD(SATTN_EVALUE, p.scale = -(double)INFINITY);
     if (sizeof(real) == 4)
         FORWARD(SATTN_EVALUE, p.scale = 1e39);
+    if (sizeof(real) == 4)
+        FORWARD(SATTN_EVALUE, p.scale = 1e-300);
     FORWARD(SATTN_EVALUE, p.threads = -1);
     FORWARD(SATTN_EVALUE, p.threads = SATTN_MAX_THREADS + 1);
     check(FN(sattn_softmax_forward)(NULL) == SATTN_ENULL);

@@ -3,6 +3,7 @@
  * way, whatever function, layout or place. */
 #include "lines.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 EACH_ROW(softmax, plain_functions)
@@ -113,5 +114,24 @@ EACH_ROW(softmax, gradient)
         check(FN(sattn_softmax_backward)(&p) == SATTN_OK);
         check_same((real *)p.dx, dx, ROWS * n);
         release_guarded();
+    }
+}
+
+/* A row whose largest element is a zero has +0 for it, whichever zero came first. */
+EACH_ROW(softmax, signed_zeros)
+{
+    static real x[200], y[200], stats[2], lse;
+    rng g = seed_of(13);
+    sattn_isa_set(*isa);
+    for (int64_t n = 1; n <= 200; n++) {
+        sattn_softmax p;
+        for (int64_t j = 0; j < n; j++)
+            x[j] = random_below(&g, 2) ? (real)0 : (real)-0.0;
+        at("n %d", (int)n);
+        check(sattn_softmax_init(&p, sizeof p, 1, 1, n) == SATTN_OK);
+        p.x = x, p.y = y, p.stats = stats, p.lse = &lse;
+        check(FN(sattn_softmax_forward)(&p) == SATTN_OK);
+        check(stats[0] == 0 && !signbit(stats[0]));
+        check(n > 1 || !signbit(lse));
     }
 }

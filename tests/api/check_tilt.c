@@ -191,6 +191,12 @@ Test(tilt, bad_input)
     REFUSE(queries = INT64_MAX, ESIZE, ESIZE);
     REFUSE(flags = 2, EOPTION, EOPTION);
     REFUSE(threads = -1, EVALUE, EVALUE);
+    REFUSE(scale = NAN, EVALUE, EVALUE);
+    REFUSE(scale = -INFINITY, EVALUE, EVALUE);
+#if SATTN_REAL == 32
+    REFUSE(scale = 1e300, EVALUE, EVALUE);
+    REFUSE(scale = 1e-300, EVALUE, EVALUE);
+#endif
     REFUSE(query = NULL, ENULL, ENULL);
     REFUSE(map = NULL, ENULL, ENULL);
     REFUSE(tilt = NULL, ENULL, OK);
