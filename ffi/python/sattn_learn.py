@@ -14,7 +14,7 @@ import ctypes
 import numpy as np
 
 import sattn
-from sattn import _F64, _I32, _I64, _PROGRESS, _PTR, _check, _fields, _pointer, hermite, library
+from sattn import _F64, _I32, _I64, _PROGRESS, _PTR, _U64, _check, _Descriptor, _fields, _pointer, hermite, library
 
 SOFTMAX, LINEAR = 0, 1
 SQUARED, LOGISTIC, CATEGORICAL = 0, 1, 2
@@ -23,25 +23,25 @@ CONSTANT, COSINE, DROPS = 0, 1, 2
 PARTS = {"U": 1, "u": 2, "V": 4, "K": 8, "k": 16}
 
 
-class TaskDescriptor(ctypes.Structure):
+class TaskDescriptor(_Descriptor):
     """struct sattn_task of sattn/task.h"""
     _fields_ = _fields("i:size components width value_width;j:threads reserved;"
                        "p:log_weight mean covariance value_mean cross value_variance")
 
 
-class LearnDescriptor(ctypes.Structure):
+class LearnDescriptor(_Descriptor):
     """struct sattn_learn of sattn/learn.h"""
     _fields_ = _fields("i:size tasks queries heads components width input_width output_width;"
                        "j:covariance_kind attention loss trained shared threads;"
                        "p:log_weight mean covariance input target weight")
 
 
-_DRAW = ctypes.CFUNCTYPE(_I32, _PTR, _I64)
+_DRAW = ctypes.CFUNCTYPE(ctypes.c_int32, _PTR, ctypes.c_int64)
 
 
-class TrainDescriptor(ctypes.Structure):
+class TrainDescriptor(_Descriptor):
     """struct sattn_train of sattn/train.h"""
-    _fields_ = (_fields("i:size;j:optimiser schedule;i:steps until") + [("drop_at", _I64 * 2)] +
+    _fields_ = (_fields("i:size;j:optimiser schedule;i:steps until") + [("drop_at", ctypes.c_int64 * 2)] +
                 _fields("d:drop rate clip") + [("decay", _F64 * 2)] + _fields("d:epsilon;i:step;p:parameter") +
                 [("moment", _PTR * 2), ("trace", _PTR), ("draw", _DRAW), ("progress", _PROGRESS),
                  ("context", _PTR)])
@@ -108,8 +108,8 @@ class Task:
     def draw(self, seed, stream, first, n):
         """-> points [n, N] and their components [n]"""
         point, component = np.empty((max(n, 0), self.width)), np.empty(max(n, 0), np.int32)
-        _check(library.sattn_task_draw_f64(ctypes.byref(self.descriptor), ctypes.c_uint64(seed),
-                                           ctypes.c_uint64(stream), _I64(first), _I64(n), _pointer(point),
+        _check(library.sattn_task_draw_f64(ctypes.byref(self.descriptor), _U64(seed),
+                                           _U64(stream), _I64(first), _I64(n), _pointer(point),
                                            _pointer(component)))
         return point, component
 
@@ -117,8 +117,8 @@ class Task:
         """Tokens (z, y) -> [n, N + E] and their components [n]"""
         token = np.empty((max(n, 0), self.width + self.value_width))
         component = np.empty(max(n, 0), np.int32)
-        _check(library.sattn_task_prompt_f64(ctypes.byref(self.descriptor), ctypes.c_uint64(seed),
-                                             ctypes.c_uint64(stream), _I64(first), _I64(n), _pointer(token),
+        _check(library.sattn_task_prompt_f64(ctypes.byref(self.descriptor), _U64(seed),
+                                             _U64(stream), _I64(first), _I64(n), _pointer(token),
                                              _pointer(component)))
         return token, component
 

@@ -77,11 +77,11 @@ SATTN_API int32_t sattn_linear_workspace_f64(const sattn_linear *p, int64_t *byt
  *
  * Errors:  SATTN_ENULL q, k or v is NULL while its size is not 0; SATTN_ESTRUCT; SATTN_ESIZE, also
  *          causal with M != N; SATTN_EOPTION an unknown flag or feature map; SATTN_EVALUE scale or
- *          eps not finite (f32: or overflows or vanishes as float), eps < 0, seen < 0, threads out of range; SATTN_ESTRIDE; SATTN_EALIAS;
- *          SATTN_EWORKSPACE; SATTN_ENOMEM.
+ *          eps not finite (f32: or overflows or vanishes as float), eps < 0, seen < 0, threads out
+ *          of range; SATTN_ESTRIDE; SATTN_EALIAS; SATTN_EWORKSPACE; SATTN_ENOMEM.
  * Numbers: sums run over blocks of 3072 tokens, each a chain of FMAs, then over the blocks: an
- *          error of (3072 + N / 3072 + D) u sum |f(q)||f(k)||v| at worst. NaN in a key reaches every
- *          query that sees it. den + eps = 0 gives 0.
+ *          error of (3072 + N / 3072 + D) u sum |f(q)||f(k)||v| at worst. NaN in a key reaches
+ *          every query that sees it. den + eps = 0 gives 0.
  * Threads: over heads, or over blocks of tokens when there are few.
  * Memory:  some tiles of 48 x (D + E) and D x E a thread; with few heads D x E a block. */
 SATTN_API int32_t sattn_linear_forward_f32(const sattn_linear *p);

@@ -120,7 +120,8 @@ SATTN_API int32_t sattn_softmax_workspace_f64(const sattn_softmax *p, int64_t *b
  * Errors:  SATTN_ENULL x is NULL while B M N > 0; SATTN_ESTRUCT; SATTN_ESIZE; SATTN_EOPTION an
  *          unknown form, flag or storage, or 16 bits for _f64; SATTN_ESTRIDE elements of an output
  *          overlap; SATTN_EVALUE scale is not finite (f32: or overflows or vanishes as float), a
- *          length is outside 0 .. N, threads out of range; SATTN_EALIAS an output's span overlaps that of another array, not in place.
+ *          length is outside 0 .. N, threads out of range; SATTN_EALIAS an output's span overlaps
+ *          that of another array, not in place.
  * Numbers: bounds in docs/accuracy.md. Dead elements of x, bias and mask's row past the length are
  *          not used and may hold anything. No live element with z > -inf and no sink: y = 0
  *          (log: -inf), stats {-inf, 0}, lse -inf. NaN or +inf among the live: that row's live

@@ -32,6 +32,84 @@ def elementary():
     assert np.array_equal(z[10:20], sattn.normal(1, 2, 13, 10)) and abs(z.mean()) < 0.2
 
 
+def refusals():
+    """What pointers and C integers would take silently is an exception."""
+    q, k, v = np.ones((2, 3, 4)), np.ones((2, 5, 4)), np.ones((2, 5, 6))
+    raises(OverflowError, lambda: sattn.Attention(threads=2**32 + 1).forward(q, k, v))
+    raises(OverflowError, lambda: sattn.Attention(left=2**64).forward(q, k, v))
+    raises(OverflowError, lambda: sattn.exp(q, threads=2**32 + 1))
+    raises(TypeError, lambda: sattn.Attention(threads=1.5).forward(q, k, v))
+    raises(OverflowError, lambda: sattn.normal(-1, 0, 0, 3))
+    raises(ValueError, lambda: sattn.Attention().forward(q, k[..., :1], v))
+    raises(ValueError, lambda: sattn.Attention().forward(q, k, v[:, :1]))
+    raises(ValueError, lambda: sattn.LinearAttention().forward(q, k, v[:, :1]))
+    raises(TypeError, lambda: sattn.Attention().forward(q, k, v, key_length=[2.7]))
+    raises(TypeError, lambda: sattn.softmax(np.ones(3), length=2.7))
+    state = sattn.LinearAttention().forward(q, k, v).state
+    raises(TypeError, lambda: sattn.LinearAttention().forward(*(x.astype(np.float32) for x in (q, k, v)), state=state))
+    x = np.zeros((2, 3), np.uint16)
+    s = sattn.Softmax()
+    raises(TypeError, lambda: s.backward(x, s.forward(x), dy=np.ones((2, 3), np.float32)))
+
+
+def corners():
+    """Sizes of 0 and numbers instead of arrays; what is repeated has the sum of its gradients."""
+    assert sattn.exp(np.float64(0)) == 1 and np.shape(sattn.exp(np.float64(0))) == ()
+    empty = sattn.Mixture(np.zeros(2), np.zeros((0, 2, 3)))
+    assert empty.forward(np.zeros((0, 4, 3))).out.shape == (0, 4, 3)
+    flat = sattn.Mixture(np.zeros(2), np.zeros((2, 0)), np.zeros((2, 0)), kind=sattn.LOW_RANK)
+    assert np.allclose(flat.forward(np.zeros((4, 0))).cgf, np.log(2))
+    rng = np.random.default_rng(8)
+    q, k, v = rng.normal(size=(3, 2, 4, 5)), rng.normal(size=(1, 1, 6, 5)), rng.normal(size=(1, 1, 6, 2))
+    dout = rng.normal(size=(3, 2, 4, 2))
+    for attend in (sattn.Attention(), sattn.LinearAttention("elu", normalised=True)):
+        if isinstance(attend, sattn.LinearAttention):
+            whole = [np.broadcast_to(x, (3, 2) + x.shape[2:]) for x in (k, v)]
+        else:
+            whole = [np.broadcast_to(x, (3,) + x.shape[1:]) for x in (k, v)]
+        g = attend.backward(q, k, v, attend.forward(q, k, v), dout=dout)
+        want = attend.backward(q, *whole, attend.forward(q, *whole), dout=dout)
+        for name, x in (("k", k), ("v", v)):
+            total = want[name].sum((0, 1), keepdims=True)
+            assert g[name].shape == x.shape and np.allclose(g[name], total, atol=1e-13), name
+
+
+def settings():
+    assert sattn.isa() in sattn.isas() and "scalar" in sattn.isas()
+    x, name = np.linspace(-3, 3, 100), sattn.isa()
+    for other in sattn.isas():
+        sattn.set_isa(other)
+        assert sattn.isa() == other and np.array_equal(sattn.softmax(x), _softmax_here(x))
+    sattn.set_isa(name)
+    raises(ValueError, lambda: sattn.set_isa("abacus"))
+    before = sattn.get_threads()
+    sattn.set_threads(1)
+    assert sattn.get_threads() == 1
+    sattn.set_threads(0)
+    assert sattn.get_threads() == before
+    raises(sattn.SattnError, lambda: sattn.set_threads(-1))
+
+
+def _softmax_here(x, kept={}):
+    return kept.setdefault("y", sattn.softmax(x))
+
+
+def state_cotangents():
+    """Two pieces of a sequence with the cotangent of the state between them = the whole"""
+    rng = np.random.default_rng(9)
+    q, k, v, dout = (rng.normal(size=(8, n)) for n in (3, 3, 2, 2))
+    for attend in (sattn.LinearAttention(causal=True), sattn.LinearAttention("elu", causal=True, normalised=True)):
+        whole = attend.backward(q, k, v, attend.forward(q, k, v), dout=dout)
+        a, b = slice(0, 5), slice(5, 8)
+        first = attend.forward(q[a], k[a], v[a])
+        second = attend.forward(q[b], k[b], v[b], state=first.state)
+        g2 = attend.backward(q[b], k[b], v[b], second, dout=dout[b], state=first.state)
+        dstate = sattn.SimpleNamespace(sum=g2["sum"], key_sum=g2.get("key_sum"))
+        g1 = attend.backward(q[a], k[a], v[a], first, dout=dout[a], dstate=dstate)
+        for name in "qkv":
+            assert np.allclose(np.concatenate([g1[name], g2[name]]), whole[name], atol=1e-13), name
+
+
 def example():
     mixture = sattn.Mixture([-0.7, -0.7], np.array([[3., 0.], [0., 3.]]), np.ones((2, 2)))
     u = np.array([[0.5, 0.2]])
@@ -196,6 +274,6 @@ def types():
         raises(TypeError, lambda: sattn.normal(1, 2, 3, 4, dtype=bad))
 
 
-for check in (elementary, example, kinds, gradients, fitting, shapes, types, tilts, second_derivatives, prompts):
+for check in (elementary, refusals, corners, settings, state_cotangents, example, kinds, gradients, fitting, shapes, types, tilts, second_derivatives, prompts):
     check()
     print(check.__name__, "holds")

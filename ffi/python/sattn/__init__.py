@@ -9,6 +9,7 @@ by the environment's SATTN_LIBRARY, or as libsattn.so.0 by the loader. Errors ra
     gradient = mixture.backward(u, result, dout=g)              # -> gradient["tilt"], ["mean"], ...
 """
 import ctypes
+import operator
 import os
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ library.sattn_status_string.restype = ctypes.c_char_p
 library.sattn_version_string.restype = ctypes.c_char_p
 library.sattn_build_info.restype = ctypes.c_char_p
 library.sattn_isa_name.restype = ctypes.c_char_p
-_I64, _I32, _F64, _PTR = ctypes.c_int64, ctypes.c_int32, ctypes.c_double, ctypes.c_void_p
+_F64, _PTR = ctypes.c_double, ctypes.c_void_p
 
 ZERO, DIAG, FULL, ISOTROPIC, CHOLESKY, LOW_RANK = range(6)
 ACCUMULATE, SHARED_COVARIANCE = 1, 2
@@ -29,6 +30,47 @@ class SattnError(ValueError):
     def __init__(self, status):
         super().__init__(library.sattn_status_string(_I32(status)).decode())
         self.status = status
+
+
+def _whole(value, kind, name="argument"):
+    """A number of a C type of integers: ctypes itself would wrap one that is too large."""
+    value = operator.index(value)
+    if kind(value).value != value:
+        raise OverflowError(f"{name} is {value}")
+    return value
+
+
+def _I64(value=0):
+    return ctypes.c_int64(_whole(value, ctypes.c_int64))
+
+
+def _I32(value=0):
+    return ctypes.c_int32(_whole(value, ctypes.c_int32))
+
+
+def _U64(value=0):
+    return ctypes.c_uint64(_whole(value, ctypes.c_uint64))
+
+
+def _integers(name, array):
+    """An array of whole numbers as int64"""
+    array = np.asarray(array)
+    if array.dtype.kind not in "iu" or (array.dtype.kind == "u" and array.size and array.max() > 2**63 - 1):
+        raise TypeError(f"{name} are no integers of 64 bits: {array.dtype!r}")
+    return array.astype(np.int64)
+
+
+class _Descriptor(ctypes.Structure):
+    """A structure whose members of integers are never cut or wrapped"""
+
+    def __init_subclass__(cls):
+        cls._integer = {name: kind for name, kind in cls._fields_
+                        if kind in (ctypes.c_int64, ctypes.c_int32, ctypes.c_uint64)}
+
+    def __setattr__(self, name, value):
+        if name in self._integer:
+            value = _whole(value, self._integer[name], name)
+        super().__setattr__(name, value)
 
 
 def _check(status):
@@ -60,17 +102,40 @@ def isa():
     return library.sattn_isa_name(_I32(library.sattn_isa())).decode()
 
 
+def isas():
+    """Names of the instruction sets that this processor and build can run"""
+    return [library.sattn_isa_name(_I32(i)).decode() for i in range(16) if library.sattn_isa_available(_I32(i))]
+
+
+def set_isa(name):
+    """Chooses one of isas() for the process; the results are the same bits."""
+    found = [i for i in range(16) if library.sattn_isa_available(_I32(i)) and
+             library.sattn_isa_name(_I32(i)).decode() == name]
+    if not found:
+        raise ValueError(f"no instruction set {name}; there are {isas()}")
+    _check(library.sattn_isa_set(_I32(found[0])))
+
+
+def get_threads():
+    return library.sattn_get_num_threads()
+
+
+def set_threads(count):
+    """For the process: what calls use that do not say; 0 = the default"""
+    _check(library.sattn_set_num_threads(_I32(count)))
+
+
 def exp(x, threads=0):
-    x = np.ascontiguousarray(x)
+    x = np.asarray(x, order="C")
     y = np.empty_like(x)
     _check(_typed("sattn_exp", x.dtype)(_I64(x.size), _pointer(x), _I64(1), _pointer(y), _I64(1),
                                         _I32(threads)))
-    return y
+    return y[()]
 
 
 def normal(seed, stream, first, n, dtype=np.float64):
     x = np.empty(n, dtype)
-    _check(_typed("sattn_random_normal", dtype)(ctypes.c_uint64(seed), ctypes.c_uint64(stream),
+    _check(_typed("sattn_random_normal", dtype)(_U64(seed), _U64(stream),
                                                 _I64(first), _I64(n), _pointer(x)))
     return x
 
@@ -78,7 +143,7 @@ def normal(seed, stream, first, n, dtype=np.float64):
 def words(seed, stream, first, n):
     """Words of the generator, uint32"""
     x = np.empty(max(n, 0), np.uint32)
-    _check(library.sattn_random_words(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+    _check(library.sattn_random_words(_U64(seed), _U64(stream), _I64(first), _I64(n),
                                       _pointer(x)))
     return x
 
@@ -86,7 +151,7 @@ def words(seed, stream, first, n):
 def uniform(seed, stream, first, n):
     """Uniform numbers in (0, 1]"""
     x = np.empty(max(n, 0))
-    _check(library.sattn_random_uniform_f64(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+    _check(library.sattn_random_uniform_f64(_U64(seed), _U64(stream), _I64(first), _I64(n),
                                             _pointer(x)))
     return x
 
@@ -94,7 +159,7 @@ def uniform(seed, stream, first, n):
 def categorical(seed, stream, first, n, log_weight):
     """Classes drawn with weights exp(log_weight), int32"""
     log_weight, x = np.ascontiguousarray(log_weight, np.float64), np.empty(max(n, 0), np.int32)
-    _check(library.sattn_random_categorical(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+    _check(library.sattn_random_categorical(_U64(seed), _U64(stream), _I64(first), _I64(n),
                                             _I64(log_weight.size), _pointer(log_weight), _pointer(x)))
     return x
 
@@ -102,7 +167,7 @@ def categorical(seed, stream, first, n, log_weight):
 def sphere(seed, stream, first, n, width, radius=1.):
     """Uniform points of the sphere of a radius in R^width -> [n, width]"""
     x = np.empty((max(n, 0), max(width, 0)))
-    _check(library.sattn_random_sphere_f64(ctypes.c_uint64(seed), ctypes.c_uint64(stream), _I64(first), _I64(n),
+    _check(library.sattn_random_sphere_f64(_U64(seed), _U64(stream), _I64(first), _I64(n),
                                            _I64(width), _F64(radius), _pointer(x)))
     return x
 
@@ -124,12 +189,12 @@ def trapezoid(n, reach):
 
 
 def _fields(text):
-    kinds = {"i": _I64, "j": _I32, "p": _PTR, "d": _F64, "u": ctypes.c_uint64}
+    kinds = {"i": ctypes.c_int64, "j": ctypes.c_int32, "p": _PTR, "d": _F64, "u": ctypes.c_uint64}
     return [(name, kinds[kind]) for kind, names in (part.split(":") for part in text.split(";"))
             for name in names.split()]
 
 
-class MixtureDescriptor(ctypes.Structure):
+class MixtureDescriptor(_Descriptor):
     """struct sattn_mixture of sattn/mixture.h"""
     _fields_ = _fields(
         "i:size batch queries components width value_width;j:covariance_kind flags threads rank;"
@@ -182,7 +247,7 @@ class Mixture:
             raise ValueError("this kind needs a covariance")
         self.kind = ZERO if s is None else self._kind(s, c, d) if kind is None else kind
         self.flags = SHARED_COVARIANCE if shared else 0
-        self.rank = s.shape[-1] // d - 1 if self.kind == LOW_RANK else 0
+        self.rank = s.shape[-1] // d - 1 if self.kind == LOW_RANK and d else 0
         layout = {ZERO: (), DIAG: (d,), FULL: (d, d), ISOTROPIC: (1,), CHOLESKY: (d, d),
                   LOW_RANK: (d * (1 + self.rank),)}[self.kind]
         shapes = {"log_weight": (c,), "mean": (c, d), "value_mean": (c, e), "cross": (c, e, d),
@@ -216,7 +281,7 @@ class Mixture:
         p.tilt, p.threads, p.flags, p.rank = _pointer(tilt), threads, self.flags, self.rank
         for name, a in self.parameters.items():
             setattr(p, name, _pointer(a))
-            setattr(p, name + "_batch", a.size // len(a) if self.batched[name] else 0)
+            setattr(p, name + "_batch", int(np.prod(a.shape[1:])) if self.batched[name] else 0)
         return p, tilt.shape[:-1], e or d
 
     def forward(self, tilt, weights=False, threads=0):
@@ -320,7 +385,7 @@ def prompt_error(mixture, tilt, value_map=None, threads=0):
     return r
 
 
-class TiltDescriptor(ctypes.Structure):
+class TiltDescriptor(_Descriptor):
     """struct sattn_tilt of sattn/tilt.h"""
     _fields_ = _fields(
         "i:size batch queries query_width width;j:flags threads;d:scale;p:query;i:query_batch query_row;"
@@ -376,10 +441,10 @@ def tilt_backward(query, map, dtilt, offset=None, scale=1.0, transposed=False, t
     return g
 
 
-_PROGRESS = ctypes.CFUNCTYPE(_I32, _PTR, _I64, _F64)
+_PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, _PTR, ctypes.c_int64, _F64)
 
 
-class FitDescriptor(ctypes.Structure):
+class FitDescriptor(_Descriptor):
     """struct sattn_fit of sattn/fit.h"""
     _fields_ = _fields(
         "i:size tokens components width;j:covariance_kind flags threads reserved;"

@@ -12,18 +12,18 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sattn import _I64, _PTR, _check, _fields, _typed, library
+from sattn import _I64, _PTR, _Descriptor, _check, _fields, _integers, _typed, library
 
 TOP_LEFT, BOTTOM_RIGHT = 0, 1
 OWN, BF16, F16 = 0, 1, 2
 
 
-class _Array(ctypes.Structure):
+class _Array(_Descriptor):
     """struct sattn_input and sattn_output of sattn/attention.h"""
     _fields_ = _fields("p:data;i:batch head row col")
 
 
-class AttentionDescriptor(ctypes.Structure):
+class AttentionDescriptor(_Descriptor):
     """struct sattn_attention of sattn/attention.h"""
     _fields_ = (_fields("i:size batch heads key_heads queries keys width value_width;d:scale softcap;"
                         "i:left right;j:diagonal storage flags threads;"
@@ -33,7 +33,7 @@ class AttentionDescriptor(ctypes.Structure):
                 + _fields("p:dscale work;i:work_bytes"))
 
 
-class MergeDescriptor(ctypes.Structure):
+class MergeDescriptor(_Descriptor):
     """struct sattn_merge of sattn/merge.h"""
     _fields_ = _fields(
         "i:size parts rows width;j:flags threads;p:part_out;i:part_out_row;p:part_stats;i:part_stats_row;"
@@ -52,6 +52,20 @@ def _view(name, array, shape):
     return _Array(array.ctypes.data_as(_PTR), *strides)
 
 
+def _rows(name, array, rows, width):
+    """[.., rows, width] exactly: these axes are not repeated."""
+    if array.shape[2:] != (rows, width):
+        raise ValueError(f"{name} has rows and columns {array.shape[2:]}, not {(rows, width)}")
+
+
+def _gradient_of(array, gradient):
+    """A gradient [B][H][rows][columns] summed over the axes that `array` was repeated along, in its shape"""
+    shape = np.shape(array)
+    four = (1,) * (4 - len(shape)) + shape
+    axes = tuple(i for i in range(4) if four[i] == 1 and gradient.shape[i] != 1)
+    return gradient.sum(axes, keepdims=True).reshape(shape) if axes else gradient.reshape(shape)
+
+
 def _four(array):
     return array.reshape((1,) * (4 - array.ndim) + array.shape) if array.ndim < 4 else array
 
@@ -68,6 +82,8 @@ class Attention:
     def _call(self, q, k, v, bias=None, mask=None, slope=None, sink=None, key_length=None):
         p = AttentionDescriptor()
         keep = q, k, v = [_four(np.asarray(x)) for x in (q, k, v)]  # what the pointers point to
+        if any(x.ndim != 4 for x in (q, k, v)):
+            raise ValueError(f"q, k, v have shapes {q.shape}, {k.shape}, {v.shape}, not [B, H, rows, columns]")
         (b, h, m, d), (_, hk, n, _), e = q.shape, k.shape, v.shape[-1]
         _check(library.sattn_attention_init(ctypes.byref(p), _I64(ctypes.sizeof(p)),
                                             *map(_I64, (b, h, hk, m, n, d, e))))
@@ -79,6 +95,8 @@ class Attention:
         p.storage = {np.dtype(np.uint16): BF16, np.dtype(np.float16): F16}.get(k.dtype, OWN)
         if v.dtype != k.dtype or (p.storage == OWN and k.dtype != q.dtype):
             raise ValueError(f"q, k, v are {q.dtype}, {k.dtype}, {v.dtype}")
+        _rows("k", k, n, d)
+        _rows("v", v, n, e)
         p.q, p.k = _view("q", q, q.shape), _view("k", k, (b, hk, n, d))
         p.v = _view("v", v, (b, hk, n, e))
         for name, x, shape, dtype in (("bias", bias, (b, h, m, n), q.dtype),
@@ -97,7 +115,7 @@ class Attention:
                 keep.append(x)
                 setattr(p, name, _view(name, x[..., None, None], (b, h, 1, 1)))
         if key_length is not None:
-            lengths = np.ascontiguousarray(np.broadcast_to(key_length, (b,)), np.int64)
+            lengths = np.ascontiguousarray(np.broadcast_to(_integers("key_length", key_length), (b,)))
             keep.append(lengths)
             p.key_length = lengths.ctypes.data_as(_PTR)
         return p, q.dtype, (b, h, m, n, d, e, hk), keep
@@ -142,7 +160,7 @@ class Attention:
                 setattr(p, "d" + name, _view(name, x, shape))
         _check(_typed("sattn_attention_backward", dtype)(ctypes.byref(p)))
         for name, x in (("q", q), ("k", k), ("v", v)):
-            g[name] = g[name].reshape(np.shape(x))
+            g[name] = _gradient_of(x, g[name])
         return g
 
 

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sattn import _I64, _check, _fields, _typed, library
-from sattn.attention import _Array, _four, _view
+from sattn import _I64, _Descriptor, _check, _fields, _typed, library
+from sattn.attention import _Array, _four, _gradient_of, _rows, _view
 
 FEATURES = {"identity": 0, "elu": 1, "relu": 2, "exp": 3}
 _CAUSAL, _NORMALISED, _MEAN = 2, 4, 8
 
 
-class LinearDescriptor(ctypes.Structure):
+class LinearDescriptor(_Descriptor):
     """struct sattn_linear of sattn/linear.h"""
     _fields_ = (_fields("i:size batch heads queries keys width value_width;d:scale eps;i:seen;"
                         "j:feature flags threads reserved")
@@ -41,6 +41,8 @@ class LinearAttention:
         if not q.dtype == k.dtype == v.dtype:
             raise TypeError(f"q, k, v are {q.dtype}, {k.dtype}, {v.dtype}")
         (b, h, m, d), n, e = q.shape, k.shape[2], v.shape[-1]
+        _rows("k", k, n, d)
+        _rows("v", v, n, e)
         p = LinearDescriptor()
         _check(library.sattn_linear_init(ctypes.byref(p), _I64(ctypes.sizeof(p)),
                                          *map(_I64, (b, h, m, n, d, e))))
@@ -51,10 +53,21 @@ class LinearAttention:
             setattr(p, name, _view(name, x, shape))
         if state is not None:
             p.seen = state.seen
-            p.sum = _view("sum", state.sum, (b, h, d, e))
-            if self.flags & _NORMALISED:
-                p.key_sum = _view("key_sum", state.key_sum, (b, h, d, 1))
+            self._set_state(p, ("sum", "key_sum"), state, q.dtype, keep)
         return p, q.dtype, (b, h, m, n, d, e), keep
+
+    def _set_state(self, p, members, state, dtype, keep):
+        """`sum` [B, H, D, E] and, normalised, `key_sum` [B, H, D, 1] of a state or of its cotangents"""
+        shapes = (p.batch, p.heads, p.width, p.value_width), (p.batch, p.heads, p.width, 1)
+        for name, member, shape in zip(("sum", "key_sum"), members, shapes):
+            x = getattr(state, name, None)
+            if x is None or (name == "key_sum" and not self.flags & _NORMALISED):
+                continue
+            x = np.asarray(x)
+            if x.dtype != dtype:
+                raise TypeError(f"the state is {x.dtype}, q is {dtype}")
+            keep.append(x)
+            setattr(p, member, _view(member, x, shape))
 
     def forward(self, q, k, v, state=None):
         """-> out like q with E columns, den (normalised), and the state after all keys"""
@@ -69,8 +82,9 @@ class LinearAttention:
         after = SimpleNamespace(sum=total, key_sum=keys, seen=n + (state.seen if state else 0))
         return SimpleNamespace(out=out.reshape(np.shape(q)[:-1] + (e,)), den=den, state=after)
 
-    def backward(self, q, k, v, result, dout=None, state=None):
-        """Gradients of <dout, out> by name: "q", "k", "v", and "sum" (and "key_sum") of the state in"""
+    def backward(self, q, k, v, result, dout=None, state=None, dstate=None):
+        """Gradients of <dout, out> + <dstate.sum, state.sum> (+ the same of key_sum; the state after all keys)
+        by name: "q", "k", "v", and "sum" (and "key_sum") of the state in"""
         p, dtype, (b, h, m, n, d, e), keep = self._call(q, k, v, state)
         given = {"out": (result.out, e), "dout": (dout, e)}
         if self.flags & _NORMALISED:
@@ -80,6 +94,8 @@ class LinearAttention:
                 x = _four(np.asarray(x, dtype))
                 keep.append(x)
                 setattr(p, name, _view(name, x, (b, h, m, width)))
+        if dstate is not None:
+            self._set_state(p, ("dsum_out", "dkey_sum_out"), dstate, dtype, keep)
         g = {"q": np.empty((b, h, m, d), dtype), "k": np.empty((b, h, n, d), dtype),
              "v": np.empty((b, h, n, e), dtype), "sum": np.empty((b, h, d, e), dtype)}
         if self.flags & _NORMALISED:
@@ -88,5 +104,5 @@ class LinearAttention:
             setattr(p, "d" + name, _view(name, x, x.shape))
         _check(_typed("sattn_linear_backward", dtype)(ctypes.byref(p)))
         for name, x in (("q", q), ("k", k), ("v", v)):
-            g[name] = g[name].reshape(np.shape(x))
+            g[name] = _gradient_of(x, g[name])
         return g

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from sattn import _I64, _check, _fields, _pointer, _typed, library
+from sattn import _I64, _Descriptor, _check, _fields, _integers, _pointer, _typed, library
 
 
-class SoftmaxDescriptor(ctypes.Structure):
+class SoftmaxDescriptor(_Descriptor):
     """struct sattn_softmax of sattn/softmax.h"""
     _fields_ = _fields(
         "i:size batch rows width;j:form x_storage y_storage flags threads reserved;d:scale;"
@@ -28,6 +28,7 @@ class _Spread:
     """An array that is broadcast to `full`, as a block of `shape` with strides of 0, and its gradient."""
 
     def __init__(self, array, dtype, full, shape):
+        array = _integers("lengths", array) if dtype is np.int64 else array
         self.array, self.full = np.ascontiguousarray(array, dtype), full
         self.block = np.broadcast_to(self.array, full).reshape(shape)
         self.shared = self.array.size == 0 or np.shares_memory(self.array, self.block)
@@ -102,6 +103,8 @@ class Softmax:
         given = dict(x=x, y=result.y, stats=result.stats, dy=dy, dlse=dlse)
         types = dict(x=x.dtype, y=x.dtype, dy=x.dtype, stats=dtype, dlse=dtype)
         shapes = dict(x=x.shape, y=x.shape, dy=x.shape, stats=rest + (2,), dlse=rest)
+        if x.dtype == np.uint16 and dy is not None and np.asarray(dy).dtype != x.dtype:
+            raise TypeError(f"dy is {np.asarray(dy).dtype}, x holds bf16 in uint16")
         given = {n: None if a is None else np.ascontiguousarray(a, types[n]) for n, a in given.items()}
         for name, a in given.items():
             if a is not None and a.shape != shapes[name]:
