@@ -58,7 +58,7 @@ int main(void)
         if (test->parameters)
             each = test->parameters();
         for (size_t i = 0; i < each.length; i++, ran++)
-            failed += run(test, (char *)each.params + i * each.size);
+            failed += run(test, each.params ? (char *)each.params + i * each.size : NULL);
     }
     printf("%d tests, %d failed\n", ran, failed);
     return failed > 0 || ran == 0;
