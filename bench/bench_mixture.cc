@@ -2,8 +2,8 @@
 /* mixture-PASS/TYPE/KIND/MxCxD/threadsT/CANDIDATE, PASS forward or both (forward and backward, all
  * gradients), M queries, C components, width D; fma/TYPE/ISA is the machine's limit in the same
  * run. The items are flops of the formula, forward: full 2 M C D^2 + 6 M C D, diagonal 8 M C D,
- * zero 4 M C D; both: 4 times that, for S u again, S dout and the outer products of the gradient.
- * "plain" is the C loop of peers/rows.cc. */
+ * zero 4 M C D, low (rank 8) 4 M C D rank + 10 M C D; both: 4 times that, for S u again, S dout and
+ * the outer products of the gradient. "plain" is the C loop of peers/rows.cc. */
 #include "common.h"
 #include "peers/peak.h"
 
@@ -16,21 +16,24 @@ struct shape {
     int32_t threads;
 };
 
-const char *const kind_name[] = {"zero", "diag", "full"};
+const char *const kind_name[] = {"zero", "diag", "full", "", "", "low"};
+const int32_t RANK = 8; /* of kind low */
 
 int64_t layout(const shape &s)
 {
-    return s.kind == SATTN_COVARIANCE_FULL   ? s.width * s.width
-           : s.kind == SATTN_COVARIANCE_DIAG ? s.width
-                                             : 0;
+    return s.kind == SATTN_COVARIANCE_FULL       ? s.width * s.width
+           : s.kind == SATTN_COVARIANCE_LOW_RANK ? s.width * (1 + RANK)
+           : s.kind == SATTN_COVARIANCE_DIAG     ? s.width
+                                                 : 0;
 }
 
 int64_t flops(const shape &s)
 {
     const int64_t product = s.queries * s.components * s.width;
-    return product * (s.kind == SATTN_COVARIANCE_FULL   ? 2 * s.width + 6
-                      : s.kind == SATTN_COVARIANCE_DIAG ? 8
-                                                        : 4);
+    return product * (s.kind == SATTN_COVARIANCE_FULL       ? 2 * s.width + 6
+                      : s.kind == SATTN_COVARIANCE_LOW_RANK ? 4 * RANK + 10
+                      : s.kind == SATTN_COVARIANCE_DIAG     ? 8
+                                                            : 4);
 }
 
 int32_t forward(const sattn_mixture *p, float)
@@ -83,7 +86,7 @@ template <class R> struct problem {
 
     void finish_row(R *matrix, int64_t i)
     {
-        if (s.kind == SATTN_COVARIANCE_DIAG)
+        if (s.kind != SATTN_COVARIANCE_FULL) /* low: the variances come first */
             matrix[i] += R(0.5);
         else
             matrix[i * s.width + i] += R(0.5);
@@ -96,6 +99,8 @@ template <class R> struct problem {
     {
         sattn_mixture_init(&p, sizeof p, 1, s.queries, s.components, s.width, 0, s.kind);
         p.threads = s.threads;
+        if (s.kind == SATTN_COVARIANCE_LOW_RANK)
+            p.rank = RANK, p.covariance_batch = s.components * layout(s);
         p.tilt = tilt, p.log_weight = log_weight, p.mean = mean;
         p.covariance = s.kind == SATTN_COVARIANCE_ZERO ? nullptr : (R *)covariance;
         p.out = out, p.stats = stats, p.dout = dout, p.dcgf = dcgf;
@@ -157,7 +162,8 @@ template <class R> void add(const shape &s)
 
 template <class R> void add_type()
 {
-    for (int32_t kind : {SATTN_COVARIANCE_FULL, SATTN_COVARIANCE_DIAG, SATTN_COVARIANCE_ZERO})
+    for (int32_t kind : {SATTN_COVARIANCE_FULL, SATTN_COVARIANCE_LOW_RANK, SATTN_COVARIANCE_DIAG,
+                         SATTN_COVARIANCE_ZERO})
         for (int32_t threads : {1, 2}) {
             add<R>({kind, 4096, 64, 64, threads});
             add<R>({kind, 1024, 512, 128, threads});

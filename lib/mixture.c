@@ -179,13 +179,53 @@ static int is_independent(const sattn_mixture *p)
            (!p->dcross || p->cross_batch);
 }
 
+int64_t sattn_factor_group(const sattn_mixture_plan *plan)
+{
+    const int64_t group = SATTN_BATCH_ROWS / (plan->rank ? plan->rank : 1);
+    return group < 1 ? 1 : group < SATTN_GROUP ? group : SATTN_GROUP;
+}
+
+/* What covariances are multiplied out to */
+static void plan_covariances(sattn_mixture_plan *q, const sattn_mixture *p, int direction)
+{
+    const int64_t d = p->width;
+    q->kind = sattn_expanded_kind(p);
+    if (sattn_keeps_factor(p) && direction != SATTN_LINEAR_BACKWARD) {
+        q->kind = SATTN_COVARIANCE_DIAG;
+        q->rank = p->rank;
+    }
+    q->kernel_kind = sattn_is_shared(p) ? SATTN_COVARIANCE_ZERO : q->kind;
+    if (q->kind != p->covariance_kind)
+        q->expanded = q->kind == SATTN_COVARIANCE_FULL ? d * d : d * (1 + q->rank);
+}
+
+/* Elements of a thread's scratch for its widest user: the tiles of either pass, a panel of an outer
+ * product, the factors of a group of low-rank covariances, a factor that is multiplied out. */
+static int64_t scratch_of(const sattn_mixture_plan *q, const sattn_mixture *p)
+{
+    const int64_t d = p->width, e = sattn_value_width(p), wide = d > e ? d : e;
+    const int64_t keys = d + e > 2 * SATTN_BATCH_ROWS ? d + e : 2 * SATTN_BATCH_ROWS;
+    const int64_t rows = q->rank * sattn_factor_group(q), factor = sattn_factor_width(p);
+    const int64_t users[] = {
+        SATTN_TILE * (2 * SATTN_WINDOW + 4 * d + 2 * e + keys + 10),
+        SATTN_PANEL * (SATTN_CHUNK + wide) + SATTN_PANEL,
+        rows * (2 * SATTN_TILE + d) + 2 * d * SATTN_TILE,
+        q->kind == SATTN_COVARIANCE_FULL ? 2 * d * factor : 0,
+    };
+    int64_t most = 0;
+    for (int i = 0; i < 4; i++)
+        most = users[i] > most ? users[i] : most;
+    return most;
+}
+
 int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p, int direction,
                                 int64_t element_bytes)
 {
     const int64_t c = p->components, d = p->width, e = sattn_value_width(p);
-    const int64_t matrix =
-        (sattn_kernel_kind(p) == SATTN_COVARIANCE_FULL ? d : 4) + (p->cross ? e : 0);
     sattn_mixture_plan q = {0};
+    plan_covariances(&q, p, direction);
+    const int64_t matrix =
+        (q.kernel_kind == SATTN_COVARIANCE_FULL ? d : 4 + 2 * q.rank) + (p->cross ? e : 0);
     const double work =
         (double)p->batch * (double)p->queries * (double)c * (double)d * (double)matrix;
     q.threads = work < SERIAL ? 1 : sattn_par_threads(p->threads);
@@ -198,19 +238,9 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
     q.lanes =
         direction == SATTN_BACKWARD && is_independent(p) && p->batch >= q.threads ? q.threads : 1;
     q.split = direction == SATTN_FORWARD && q.windows > 1 && p->batch * q.tiles < 2 * q.threads;
-    q.plane = q.block * (2 * c + 1 + (sattn_kernel_kind(p) == SATTN_COVARIANCE_DIAG ? 2 * d : 0));
+    q.plane = q.block * (2 * c + 1 + (q.kernel_kind == SATTN_COVARIANCE_DIAG ? 2 * d : 0));
     int64_t states = 0, planes = 0;
-    /* the widest user of a thread's scratch: tiles of either pass, or a panel of an outer product
-     */
-    const int64_t keys = d + e > 2 * SATTN_BATCH_ROWS ? d + e : 2 * SATTN_BATCH_ROWS;
-    q.scratch_size = SATTN_TILE * (2 * SATTN_WINDOW + 4 * d + 2 * e + keys + 10);
-    const int64_t panel = SATTN_PANEL * (SATTN_CHUNK + (d > e ? d : e)) + SATTN_PANEL;
-    if (q.scratch_size < panel)
-        q.scratch_size = panel;
-    if (q.scratch_size < 2 * d * sattn_factor_width(p))
-        q.scratch_size = 2 * d * sattn_factor_width(p);
-    if (sattn_expanded_kind(p) != p->covariance_kind)
-        q.expanded = sattn_expanded_kind(p) == SATTN_COVARIANCE_FULL ? d * d : d;
+    q.scratch_size = scratch_of(&q, p);
     int64_t scratch = q.scratch_size, centred = q.mixtures, matrices = q.covariances;
     if (!sattn_grow(&scratch, q.threads) || !sattn_grow(&centred, c + 1) ||
         !sattn_grow(&centred, d) || !sattn_grow(&matrices, sattn_covariance_count(p)) ||
@@ -230,7 +260,7 @@ int32_t sattn_mixture_plan_make(sattn_mixture_plan *plan, const sattn_mixture *p
     q.centred = 0;
     q.matrices = (centred + 15) / 16 * 16;
     q.slopes = q.matrices + (matrices + 15) / 16 * 16;
-    q.states = q.slopes + (direction == SATTN_BACKWARD ? (matrices + 15) / 16 * 16 : 0);
+    q.states = q.slopes + (is_backward(direction) ? (matrices + 15) / 16 * 16 : 0);
     q.planes = q.states + (states + 15) / 16 * 16;
     q.scratch = q.planes + (planes + 15) / 16 * 16;
     q.elements = q.scratch + scratch;

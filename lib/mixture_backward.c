@@ -12,15 +12,7 @@
 typedef FN(sattn_call) call;
 typedef struct FN(sattn_gemm) gemm;
 
-enum { GROUP = 16 }; /* components of one task of plane sums */
-
-typedef struct {
-    const call *k;
-    int64_t b, first, count; /* queries first .. first + count - 1 of batch entry b */
-    int32_t lane;            /* whose planes */
-    int32_t scratch;         /* >= 0: this thread's scratch whatever the task's thread */
-    real *w, *d, *ones, *half, *product; /* planes of w and b; rows of squares and products */
-} block;
+typedef FN(sattn_block) block;
 
 static real *scratch_of(const block *k, int32_t thread)
 {
@@ -104,13 +96,13 @@ static void sum_planes(const block *k, int64_t first, int64_t count, int64_t wid
 static void sum_vectors(const block *k, int64_t group, real *sum)
 {
     const sattn_mixture *p = k->k->p;
-    const int64_t d = p->width, e = p->value_width, end = (group + 1) * GROUP;
+    const int64_t d = p->width, e = p->value_width, end = (group + 1) * SATTN_GROUP;
     const real *tilt = tilt_rows(k, 0), *dout = dout_rows(k, 0), *keys = e ? NULL : dout;
     real *log_weight = p->dlog_weight, *mean = p->dmean, *covariance = p->dcovariance;
     real *value = p->dvalue_mean;
     struct FN(sattn_components) run;
     int64_t first, count;
-    for (int64_t c = group * GROUP;
+    for (int64_t c = group * SATTN_GROUP;
          (count = FN(sattn_call_run)(k->k, k->b, c, end < p->components ? end : p->components,
                                      &first, &run)) > 0;
          c = first + count) {
@@ -165,35 +157,39 @@ static void sum_matrix(const block *k, int64_t c, int64_t panel, int cross, real
                   (real *)p->dcovariance + k->b * p->covariance_batch + (c * d + i) * d);
 }
 
-/* Tasks of the sums over a block's queries: groups of vectors, panels of covariances, panels of
- * crosses */
+/* Tasks of the sums over a block's queries: groups of vectors, groups of factors, panels of
+ * covariances, panels of crosses */
 typedef struct {
-    int64_t groups, covariance_panels, cross_panels, tasks;
+    int64_t groups, factors, covariance_panels, cross_panels, tasks;
 } sums;
 
-static sums sums_of(const sattn_mixture *p)
+static sums sums_of(const sattn_mixture *p, const sattn_mixture_plan *plan)
 {
+    const int64_t group = sattn_factor_group(plan);
     const int vectors = p->dlog_weight || p->dmean || p->dvalue_mean ||
                         (p->dcovariance && p->covariance_kind == SATTN_COVARIANCE_DIAG);
     sums s = {0};
-    s.groups = vectors ? (p->components + GROUP - 1) / GROUP : 0;
+    s.groups = vectors ? (p->components + SATTN_GROUP - 1) / SATTN_GROUP : 0;
+    s.factors = p->dcovariance && plan->rank ? (p->components + group - 1) / group : 0;
     if (p->dcovariance && p->covariance_kind == SATTN_COVARIANCE_FULL)
         s.covariance_panels = (p->width + SATTN_PANEL - 1) / SATTN_PANEL;
     if (p->dcross && p->dout)
         s.cross_panels = (p->value_width + SATTN_PANEL - 1) / SATTN_PANEL;
-    s.tasks = s.groups + p->components * (s.covariance_panels + s.cross_panels);
+    s.tasks = s.groups + s.factors + p->components * (s.covariance_panels + s.cross_panels);
     return s;
 }
 
 static void sum_task(void *context, int64_t task, int32_t thread)
 {
     const block *k = context;
-    const sums s = sums_of(k->k->p);
+    const sums s = sums_of(k->k->p, k->k->plan);
     real *scratch = scratch_of(k, thread);
     const int64_t covariances = k->k->p->components * s.covariance_panels;
     if (task < s.groups)
         sum_vectors(k, task, scratch);
-    else if ((task -= s.groups) < covariances)
+    else if ((task -= s.groups) < s.factors)
+        FN(sattn_factor_sum)(k, task, scratch);
+    else if ((task -= s.factors) < covariances)
         sum_matrix(k, task / s.covariance_panels, task % s.covariance_panels, 0, scratch);
     else if ((task -= covariances) >= 0)
         sum_matrix(k, task / s.cross_panels, task % s.cross_panels, 1, scratch);
@@ -213,7 +209,7 @@ static void entry(const call *c, int64_t b, int32_t lane, int32_t scratch, int32
     for (k.first = 0; k.first < c->p->queries; k.first += size) {
         k.count = c->p->queries - k.first < size ? c->p->queries - k.first : size;
         sattn_par_for((k.count + SATTN_TILE - 1) / SATTN_TILE, threads, pull_tile, &k);
-        sattn_par_for(sums_of(c->p).tasks, threads, sum_task, &k);
+        sattn_par_for(sums_of(c->p, c->plan).tasks, threads, sum_task, &k);
     }
 }
 

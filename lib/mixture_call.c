@@ -54,8 +54,16 @@ int64_t FN(sattn_call_run)(const call *k, int64_t b, int64_t from, int64_t end, 
         .covariance = covariance ? covariance + b * p->covariance_batch + *first * s : NULL,
         .value_mean = value ? value + b * p->value_mean_batch + *first * e : NULL,
         .cross = cross ? cross + b * p->cross_batch + *first * e * d : NULL,
+        .rank = k->plan->rank,
+        .factor = covariance ? covariance + FN(sattn_call_factor)(k, b, *first) : NULL,
     };
     return count;
+}
+
+int64_t FN(sattn_call_factor)(const call *k, int64_t b, int64_t c)
+{
+    const int64_t d = k->p->width;
+    return b * k->p->covariance_batch + (k->p->components + c * k->plan->rank) * d;
 }
 
 static int32_t check_log_weights(const call *k)

@@ -37,6 +37,10 @@ int32_t FN(sattn_call_begin)(FN(sattn_call) * call, const sattn_mixture *p,
 int64_t FN(sattn_call_run)(const FN(sattn_call) * call, int64_t b, int64_t from, int64_t end,
                            int64_t *first, FN(sattn_components) * run);
 
+/* Where F' of component c of batch entry b is among covariances that keep it, and its gradient
+ * among theirs. */
+int64_t FN(sattn_call_factor)(const FN(sattn_call) * call, int64_t b, int64_t c);
+
 /* The centre of batch entry b's means. */
 const real *FN(sattn_call_centre)(const FN(sattn_call) * call, int64_t b);
 
@@ -53,6 +57,18 @@ void FN(sattn_call_reset)(const FN(sattn_call) * call);
 void FN(sattn_covariance_expand)(FN(sattn_call) * call);
 void FN(sattn_covariance_reset)(const FN(sattn_call) * call);
 void FN(sattn_covariance_collect)(const FN(sattn_call) * call);
+
+/* A block of queries in backward */
+typedef struct {
+    const FN(sattn_call) * k;
+    int64_t b, first, count; /* queries first .. first + count - 1 of batch entry b */
+    int32_t lane;            /* whose planes */
+    int32_t scratch;         /* >= 0: this thread's scratch whatever the task's thread */
+    real *w, *d, *ones, *half, *product; /* planes of w and b; rows of squares and products */
+} FN(sattn_block);
+
+/* mixture_factor.c: adds a block's share to the gradient of F' of a group of components. */
+void FN(sattn_factor_sum)(const FN(sattn_block) * block, int64_t group, real *scratch);
 
 /* mixture_shared.c: what a covariance shared by all components adds to the outputs of forward; to
  * b's offset and to dtilt of one tile of backward (tiles as there; scratch: D rows); and its

@@ -2,7 +2,8 @@
 /* Covariances as the kernels take them. Kinds that are made of others are multiplied out once a
  * call, S = s I and S = diag(s) + F F' (F = L, s = 0 for CHOLESKY), so that a query costs what it
  * costs with S itself; the gradient G of S comes back by the chain rule, once for all queries:
- * trace G, and (G + G') F = 2 G F. */
+ * trace G, and (G + G') F = 2 G F. A factor of low rank is kept, transposed, beside s: the kernels
+ * multiply with it and give its gradient. */
 #include "mixture_call.h"
 #include "par.h"
 
@@ -54,6 +55,29 @@ static int64_t transpose_factor(const call *k, const real *s, real *factor)
     return n;
 }
 
+static int keeps_factor(const call *k)
+{
+    return k->given->covariance_kind == SATTN_COVARIANCE_LOW_RANK &&
+           k->plan->kind == SATTN_COVARIANCE_DIAG;
+}
+
+/* Where F' of a task's covariance is */
+static int64_t place_factor(const call *k, int64_t task)
+{
+    return FN(sattn_call_factor)(k, task / k->p->components, task % k->p->components);
+}
+
+/* s and F' apart */
+static void keep(const call *k, int64_t task, const real *s)
+{
+    const int64_t d = k->p->width;
+    real *to = k->work + k->plan->matrices;
+    real *variance = to + place(k, task, k->covariance.batch, d);
+    for (int64_t i = 0; i < d; i++)
+        variance[i] = s[i];
+    transpose_factor(k, s, to + place_factor(k, task));
+}
+
 static void expand(void *context, int64_t task, int32_t thread)
 {
     const call *k = context;
@@ -63,6 +87,10 @@ static void expand(void *context, int64_t task, int32_t thread)
     real *factor = scratch_of(k, thread);
     if (!is_live(k, task / count, task % count))
         return;
+    if (keeps_factor(k)) {
+        keep(k, task, s);
+        return;
+    }
     if (k->given->covariance_kind == SATTN_COVARIANCE_ISOTROPIC) {
         for (int64_t i = 0; i < d; i++)
             to[i] = s[0];
@@ -82,26 +110,26 @@ void FN(sattn_covariance_expand)(call *k)
     const sattn_mixture_plan *plan = k->plan;
     const int64_t count = sattn_covariance_count(given);
     matrices *m = &k->covariance;
-    *m = (matrices){sattn_expanded_kind(given), sattn_covariance_width(given),
-                    given->covariance_batch, given->covariance, given->dcovariance};
+    *m = (matrices){plan->kind, sattn_covariance_width(given), given->covariance_batch,
+                    given->covariance, given->dcovariance};
     if (plan->expanded) {
-        m->width = plan->expanded;
+        m->width = keeps_factor(k) ? k->p->width : plan->expanded;
         m->batch = given->covariance_batch ? count * plan->expanded : 0;
         m->data = k->work + plan->matrices;
         m->slope = given->dcovariance ? k->work + plan->slopes : NULL;
-        sattn_par_for(plan->covariances * count, plan->threads, expand, k);
     }
-    k->p->covariance_kind = sattn_kernel_kind(given);
+    k->p->covariance_kind = plan->kernel_kind;
     k->p->covariance = sattn_is_shared(given) ? NULL : m->data;
     k->p->dcovariance = sattn_is_shared(given) ? NULL : m->slope;
     k->p->covariance_batch = m->batch;
+    if (plan->expanded)
+        sattn_par_for(plan->covariances * count, plan->threads, expand, k);
 }
 
 void FN(sattn_covariance_reset)(const call *k)
 {
     const int64_t all = k->plan->covariances * sattn_covariance_count(k->given);
-    for (int64_t i = 0; k->plan->expanded && k->covariance.slope && i < all * k->covariance.width;
-         i++)
+    for (int64_t i = 0; k->covariance.slope && i < all * k->plan->expanded; i++)
         k->covariance.slope[i] = 0;
 }
 
@@ -111,6 +139,18 @@ static void symmetrise(int64_t d, real *g)
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < i; j++)
             g[i * d + j] = g[j * d + i] = (g[i * d + j] + g[j * d + i]) * (real)0.5;
+}
+
+/* The gradients of s and F' to the caller's s and F */
+static void hand_back(const call *k, int64_t task, const real *variance, real *into)
+{
+    const int64_t d = k->p->width, n = k->plan->rank;
+    const real *factor = k->covariance.slope + place_factor(k, task);
+    for (int64_t i = 0; i < d; i++)
+        into[i] += variance[i];
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < n; j++)
+            into[d + i * n + j] += factor[j * d + i];
 }
 
 static void collect(void *context, int64_t task, int32_t thread)
@@ -130,6 +170,10 @@ static void collect(void *context, int64_t task, int32_t thread)
         for (int64_t i = 0; i < d; i++)
             trace += slope[i];
         into[0] += trace;
+        return;
+    }
+    if (keeps_factor(k)) {
+        hand_back(k, task, slope, into);
         return;
     }
     const int lower = kind == SATTN_COVARIANCE_CHOLESKY;

@@ -160,7 +160,7 @@ static int32_t run(const sattn_mixture *given, int direction)
     linear l = {.memory = NULL};
     int32_t status = sattn_mixture_check(&p, given, direction, sizeof(real));
     if (status == SATTN_OK)
-        status = sattn_mixture_plan_make(&plan, &p, SATTN_BACKWARD, sizeof(real));
+        status = sattn_mixture_plan_make(&plan, &p, SATTN_LINEAR_BACKWARD, sizeof(real));
     p.work = NULL;
     if (status == SATTN_OK)
         status = FN(sattn_call_begin)(&l.k, &p, &plan);

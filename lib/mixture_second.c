@@ -35,6 +35,7 @@ typedef struct {
     real *tilt, *half, *product, *dtilt, *dout, *out, *rows, *rest;
     real *p, *key, *turn, *z, *hvp, *value, *value_turn, *jvp;
     real *w, *slope, *a; /* planes [C] of w, b and alpha */
+    real *turned;        /* [rank] F'x */
 } tile;
 
 static tile tile_of(const second *s, int64_t task, int32_t thread)
@@ -49,7 +50,7 @@ static tile tile_of(const second *s, int64_t task, int32_t thread)
     t.p = s->memory + thread * s->each;
     t.key = t.p + d, t.turn = t.key + d, t.z = t.turn + d, t.hvp = t.z + d, t.value = t.hvp + d;
     t.value_turn = t.value + e, t.jvp = t.value_turn + e;
-    t.w = t.jvp + e, t.slope = t.w + c, t.a = t.slope + c;
+    t.w = t.jvp + e, t.slope = t.w + c, t.a = t.slope + c, t.turned = t.a + c;
     return t;
 }
 
@@ -92,8 +93,8 @@ static void times(int64_t rows, int64_t cols, const real *matrix, const real *x,
     kernels()->gemm(&(gemm){rows, T, matrix ? cols : 0, matrix, cols, 1, x, T, y, T, start, 1, 0});
 }
 
-/* y = start + S_c x */
-static void turn(const components *c, const real *x, const real *start, real *y)
+/* y = start + S_c x; turned: [rank] */
+static void turn(const components *c, const real *x, const real *start, real *turned, real *y)
 {
     const int64_t d = c->width;
     if (c->kind != SATTN_COVARIANCE_DIAG) {
@@ -102,6 +103,8 @@ static void turn(const components *c, const real *x, const real *start, real *y)
     }
     for (int64_t i = 0; i < d * T; i++)
         y[i] = c->covariance[i / T] * x[i] + (start ? start[i / T] : 0);
+    times(c->rank, d, c->factor, x, NULL, turned);
+    kernels()->gemm(&(gemm){d, T, c->rank, c->factor, 1, d, turned, T, y, T, y, T, 1});
 }
 
 static void dot(int64_t width, const real *x, const real *y, real *sum)
@@ -119,8 +122,8 @@ static void values(const components *c, const tile *t)
         times(c->value_width, c->width, c->cross, t->tilt, c->value_mean, t->value);
         times(c->value_width, c->width, c->cross, t->p, NULL, t->value_turn);
     } else {
-        turn(c, t->tilt, c->mean, t->value);
-        turn(c, t->p, NULL, t->value_turn);
+        turn(c, t->tilt, c->mean, t->turned, t->value);
+        turn(c, t->p, NULL, t->turned, t->value_turn);
     }
 }
 
@@ -137,13 +140,13 @@ static void add_hvp(const components *c, const tile *t, const real *w, const rea
     const int64_t d = c->width, e = c->value_width;
     real rise[T];
     values(c, t);
-    turn(c, t->tilt, c->mean, t->key);
+    turn(c, t->tilt, c->mean, t->turned, t->key);
     dot(e, t->dout, t->value_turn, rise);
     for (int64_t q = 0; q < T; q++)
         rise[q] = alpha[q] * slope[q] + w[q] * (rise[q] - dout_jvp[q]);
     for (int64_t i = 0; i < d * T; i++)
         t->z[i] = slope[i % T] * t->p[i] + (c->joint ? 0 : w[i % T] * alpha[i % T] * t->dout[i]);
-    turn(c, t->z, NULL, t->turn);
+    turn(c, t->z, NULL, t->turned, t->turn);
     for (int64_t i = 0; i < d * T; i++)
         t->hvp[i] += rise[i % T] * t->key[i] + t->turn[i];
     if (!c->joint || !c->cross)
@@ -167,7 +170,7 @@ static void differentiate(const second *s, const tile *t)
     for (int64_t c = 0; c < all; c++) {
         if (!is_live(s, t, c, &one))
             continue;
-        turn(&one, t->tilt, one.mean, t->key);
+        turn(&one, t->tilt, one.mean, t->turned, t->key);
         dot(d, t->key, t->p, t->a + c * T);
         for (int64_t q = 0; q < T; q++)
             mean[q] += t->w[c * T + q] * t->a[c * T + q];
@@ -264,7 +267,7 @@ int32_t FN(sattn_mixture_second)(const sattn_mixture *given, const real *directi
         status = FN(sattn_call_begin)(&s.k, &p, &plan);
     if (status != SATTN_OK)
         return status;
-    s.each = T * (3 * p.components + 5 * p.width + 3 * sattn_value_width(&p));
+    s.each = T * (3 * p.components + 5 * p.width + 3 * sattn_value_width(&p) + plan.rank);
     int64_t bytes = s.each;
     s.memory = sattn_grow(&bytes, plan.threads) ? sattn_alloc(bytes * (int64_t)sizeof(real)) : NULL;
     if (s.memory)

@@ -56,6 +56,9 @@ typedef struct SATTN_TYPED(sattn_components) {
     int32_t joint;                     /* 1: values are value_mean + cross u */
     /* of the run's first component; cross may be NULL */
     const R *log_weight, *mean, *covariance, *value_mean, *cross;
+    /* Kind DIAG: S = diag(covariance) + F F', F of rank <= D columns; 0 = none */
+    int64_t rank;
+    const R *factor; /* [count][rank][D] F' */
 } SATTN_TYPED(sattn_components);
 
 /* exp, softmax: as in the public headers; exp contiguous.
@@ -118,6 +121,11 @@ typedef struct SATTN_TYPED(sattn_pull) {
     R *dtilt;   /* tile [D] */
     R *scratch; /* tile [keys] */
 } SATTN_TYPED(sattn_pull);
+
+/* mixture_factors: of a tile and a run with a factor, the left factors of the gradient of F',
+ *   b t' u' + w (p' u' + t' dout') for t = F'u, p = F'dout:
+ *   by_tilt[k][r] = b_k t_r + w_k p_r, by_dout[k][r] = w_k t_r; tiles [count rank]. dout NULL = 0.
+ */
 
 /* mixture_outer: z[q][i] = b[q] scale x[q][i] + w[q] y[q][i], the left factor of a sum over queries
  * of outer products. x or y may be NULL (left out). */
@@ -184,9 +192,9 @@ typedef struct SATTN_TYPED(sattn_attention_pull) {
     int64_t count, lanes, width; /* E */
     const R *value;
     int64_t value_row, value_col;
-    const R *dout;                              /* tile [E] */
-    const R *largest, *log_sum, *offset;        /* [SATTN_TILE] */
-    const R *score, *raw, *rate;                /* tiles [count] */
+    const R *dout;                       /* tile [E] */
+    const R *largest, *log_sum, *offset; /* [SATTN_TILE] */
+    const R *score, *raw, *rate;         /* tiles [count] */
     R factor, scale;
     R *w, *e, *g; /* tiles [count] */
     R *sum;       /* [SATTN_TILE] */

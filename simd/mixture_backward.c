@@ -35,19 +35,10 @@ static void key_gradients(const pull *p, const components *c, const R *w, const 
  */
 static void pull_keys(const pull *p, const components *c, const R *w, const R *b, R *z)
 {
-    const int64_t d = c->width, n = vector_lanes(p->lanes);
-    if (c->kind == ZERO)
-        return;
+    const int64_t d = c->width;
     key_gradients(p, c, w, b, z);
-    if (c->kind == FULL) {
-        product(d, c->count * d, n, c->covariance, 1, d, z, SATTN_TILE, NULL, p->dtilt);
-        return;
-    }
-    for (int64_t r = 0; r < c->count * d; r++)
-        for (int64_t q = 0; q < n; q += VL) {
-            R *t = p->dtilt + r % d * SATTN_TILE + q;
-            v_store(t, v_fma(v_set(c->covariance[r]), v_load(z + r * SATTN_TILE + q), v_load(t)));
-        }
+    product(d, c->count * d, vector_lanes(p->lanes), c->covariance, 1, d, z, SATTN_TILE, NULL,
+            p->dtilt);
 }
 
 /* dtilt += sum_k X_k' (w_k dout) */
@@ -62,34 +53,9 @@ static void pull_crosses(const pull *p, const components *c, const R *w, R *z)
     product(d, c->count * e, n, c->cross, 1, d, z, SATTN_TILE, NULL, p->dtilt);
 }
 
-static void pull_batches(const pull *p)
-{
-    const components *all = p->components;
-    const int64_t d = all->width, e = all->value_width, size = batch_of(all);
-    R *key = p->scratch, *value = all->joint ? key + size * d * SATTN_TILE : key;
-    clear_idle(p->lanes, size * (d + (all->joint ? e : 0)), key);
-    for (int64_t k = 0; k < all->count; k += size) {
-        const components c = part(all, k, all->count - k < size ? all->count - k : size);
-        R *w = p->w + k * p->plane_row, *b = p->b + k * p->plane_row;
-        keys_of(&c, p->tilt, p->lanes, key);
-        logits_of(&c, p->tilt, p->lanes, key, w, p->plane_row);
-        if (c.joint)
-            values_of(&c, p->tilt, p->lanes, value);
-        for (int64_t i = 0; i < c.count; i++) {
-            dot(e, p->lanes, p->dout, value + i * e * SATTN_TILE, NULL, 1, 0, b + i * p->plane_row);
-            weigh(p, w + i * p->plane_row, b + i * p->plane_row);
-        }
-        product(d, c.count, vector_lanes(p->lanes), c.mean, 1, d, b, p->plane_row, NULL, p->dtilt);
-        pull_keys(p, &c, w, b, key);
-        if (c.joint && c.cross)
-            pull_crosses(p, &c, w, value);
-    }
-}
-
 /* dtilt += x * (A' plane), element by element; A' plane goes through scratch */
-static void pull_scaled(const pull *p, const R *x, const R *plane, R *scaled)
+static void pull_scaled(const pull *p, const components *c, const R *x, const R *plane, R *scaled)
 {
-    const components *c = p->components;
     const int64_t d = c->width;
     clear(d, scaled);
     product(d, c->count, vector_lanes(p->lanes), c->covariance, 1, d, plane, p->plane_row, NULL,
@@ -98,51 +64,83 @@ static void pull_scaled(const pull *p, const R *x, const R *plane, R *scaled)
         v_store(p->dtilt + i, v_fma(v_load(x + i), v_load(scaled + i), v_load(p->dtilt + i)));
 }
 
-static void pull_window(const pull *p)
+/* t := b t + w y (joint: b t), tiles [count][rank] of F'u and F'dout */
+static void weigh_turned(const pull *p, const components *c, const R *w, const R *b, R *t,
+                         const R *y)
 {
-    const components *c = p->components;
+    for (int64_t k = 0; k < c->count * c->rank; k++)
+        for (int64_t q = 0; q < vector_lanes(p->lanes); q += VL) {
+            const int64_t at = k / c->rank * p->plane_row + q, i = k * SATTN_TILE + q;
+            const V x = v_mul(v_load(b + at), v_load(t + i));
+            v_store(t + i, c->joint ? x : v_fma(v_load(w + at), v_load(y + i), x));
+        }
+}
+
+/* dtilt += sum_k s_k z_k + F_k (F_k' z_k), with z as above; t = F'u, y = F'dout are used up */
+static void pull_sums(const pull *p, const components *c, const R *w, const R *b, R *t, const R *y)
+{
+    if (c->kind == ZERO)
+        return;
+    weigh_turned(p, c, w, b, t, y);
+    if (c->rank)
+        product(c->width, c->count * c->rank, vector_lanes(p->lanes), c->factor, 1, c->width, t,
+                SATTN_TILE, NULL, p->dtilt);
+    pull_scaled(p, c, p->tilt, b, t);
+    if (!c->joint)
+        pull_scaled(p, c, p->dout, w, t);
+}
+
+/* b := dout . value_k, with y = F'dout */
+static void slopes_of(const pull *p, const components *c, const R *t, R *y, R *b)
+{
     const int64_t n = vector_lanes(p->lanes), d = c->width, e = c->value_width;
     gemm g = {c->count, n,
               e,        c->joint ? c->value_mean : c->mean,
               e,        1,
               p->dout,  SATTN_TILE,
-              p->b,     p->plane_row,
+              b,        p->plane_row,
               NULL,     0,
               0};
-    window_logits(c, p->tilt, p->half, p->lanes, p->w, p->plane_row);
     K(gemm)(&g);
-    if (!c->joint && c->kind == DIAG) {
-        g = (gemm){c->count,   n,          d,    c->covariance, d,    1,
-                   p->product, SATTN_TILE, p->b, p->plane_row,  p->b, p->plane_row,
-                   1};
-        K(gemm)(&g);
+    if (c->joint || c->kind == ZERO)
+        return;
+    g = (gemm){c->count,     n, d, c->covariance, d, 1, p->product, SATTN_TILE, b, p->plane_row, b,
+               p->plane_row, 1};
+    K(gemm)(&g);
+    if (c->rank)
+        turn(c, p->dout, p->lanes, y);
+    for (int64_t k = 0; c->rank && k < c->count; k++) {
+        const int64_t at = k * c->rank * SATTN_TILE;
+        add_dot(c->rank, p->lanes, y + at, t + at, 1, b + k * p->plane_row);
     }
-    for (int64_t k = 0; k < c->count; k++)
-        weigh(p, p->w + k * p->plane_row, p->b + k * p->plane_row);
-    product(d, c->count, n, c->mean, 1, d, p->b, p->plane_row, NULL, p->dtilt);
-    if (c->kind == DIAG)
-        pull_scaled(p, p->tilt, p->b, p->scratch);
-    if (c->kind == DIAG && !c->joint)
-        pull_scaled(p, p->dout, p->w, p->scratch);
 }
 
 void K(mixture_pull)(const pull *p)
 {
-    if (has_no_matrix(p->components))
-        pull_window(p);
-    else
-        pull_batches(p);
-}
-
-void K(mixture_offset)(int64_t width, const R *dout, const R *out, const R *centre, const R *dcgf,
-                       R *offset)
-{
-    for (int64_t q = 0; q < SATTN_TILE; q += VL) {
-        V x = dcgf ? v_load(dcgf + q) : v_set(0);
-        for (int64_t i = 0; dout && i < width; i++) {
-            const V c = v_set(centre ? centre[i] : 0), y = v_load(out + i * SATTN_TILE + q);
-            x = v_fnma(v_load(dout + i * SATTN_TILE + q), v_sub(y, c), x);
-        }
-        v_store(offset + q, x);
+    const components *all = p->components;
+    const int64_t d = all->width, e = all->value_width, size = batch_of(all);
+    const int64_t rows = size * (all->kind == FULL ? d : all->rank);
+    R *key = p->scratch, *value = all->joint ? key + rows * SATTN_TILE : key;
+    R *turned = key + rows * SATTN_TILE; /* F'dout: then there are no values */
+    clear_idle(p->lanes, rows + (has_values(all) && all->joint ? size * e : 0), key);
+    for (int64_t k = 0; k < all->count; k += size) {
+        const components c = part(all, k, all->count - k < size ? all->count - k : size);
+        R *w = p->w + k * p->plane_row, *b = p->b + k * p->plane_row;
+        logits_of(&c, p->tilt, p->half, p->lanes, key, w, p->plane_row);
+        if (c.joint && c.cross)
+            values_of(&c, p->tilt, p->lanes, value);
+        for (int64_t i = 0; has_values(&c) && i < c.count; i++)
+            dot(e, p->lanes, p->dout, value + i * e * SATTN_TILE, NULL, 1, 0, b + i * p->plane_row);
+        if (!has_values(&c))
+            slopes_of(p, &c, key, turned, b);
+        for (int64_t i = 0; i < c.count; i++)
+            weigh(p, w + i * p->plane_row, b + i * p->plane_row);
+        product(d, c.count, vector_lanes(p->lanes), c.mean, 1, d, b, p->plane_row, NULL, p->dtilt);
+        if (c.kind == FULL)
+            pull_keys(p, &c, w, b, key);
+        else
+            pull_sums(p, &c, w, b, key, turned);
+        if (c.joint && c.cross)
+            pull_crosses(p, &c, w, value);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a partial result to what the caller sees. */
+/* From a partial result to what the caller sees, and from that to what backward needs. */
 #include "mixture_tile.h"
 
 typedef struct T(sattn_finish) finish;
@@ -53,5 +53,18 @@ void K(mixture_weights)(int64_t n, R *logits, R largest, R log_sum)
     for (int64_t i = 0; i < n; i += VL) {
         const int64_t left = n - i < VL ? n - i : VL;
         v_store_n(logits + i, v_exp(v_sub(v_sub(v_load_n(logits + i, left), next), l)), left);
+    }
+}
+
+void K(mixture_offset)(int64_t width, const R *dout, const R *out, const R *centre, const R *dcgf,
+                       R *offset)
+{
+    for (int64_t q = 0; q < SATTN_TILE; q += VL) {
+        V x = dcgf ? v_load(dcgf + q) : v_set(0);
+        for (int64_t i = 0; dout && i < width; i++) {
+            const V c = v_set(centre ? centre[i] : 0), y = v_load(out + i * SATTN_TILE + q);
+            x = v_fnma(v_load(dout + i * SATTN_TILE + q), v_sub(y, c), x);
+        }
+        v_store(offset + q, x);
     }
 }

@@ -72,32 +72,10 @@ static void add_values(const fold *f, int64_t count, const R *p, const R *factor
     }
 }
 
-static void fold_batches(const fold *f)
+/* Sums of products: r state + sum_k p_k m_k + u sum_k p_k s_k + sum_k F_k (p_k F_k'u) */
+static void add_sums(const fold *f, const components *c, const R *p, const R *factor, R *turned)
 {
-    const components *all = f->components;
-    const int64_t d = all->width, e = all->value_width, size = batch_of(all);
-    R *p = f->scratch, *factor = p + SATTN_WINDOW * SATTN_TILE, *key = factor + SATTN_TILE;
-    R *value = all->joint ? key + size * d * SATTN_TILE : key;
-    clear_idle(f->lanes, SATTN_WINDOW + 1 + size * (d + (all->joint ? e : 0)), p);
-    for (int64_t k = 0; k < all->count; k += size) {
-        const components c = part(all, k, all->count - k < size ? all->count - k : size);
-        R *logit = f->logit + k * SATTN_TILE;
-        keys_of(&c, f->tilt, f->lanes, key);
-        logits_of(&c, f->tilt, f->lanes, key, logit, SATTN_TILE);
-        weigh(f, c.count, logit, p, factor);
-        if (c.joint)
-            values_of(&c, f->tilt, f->lanes, value);
-        add_values(f, c.count, p, factor, value);
-    }
-}
-
-static void fold_window(const fold *f)
-{
-    const components *c = f->components;
     const int64_t n = vector_lanes(f->lanes), d = c->width, e = c->value_width;
-    R *p = f->scratch, *factor = p + SATTN_WINDOW * SATTN_TILE, *scaled = factor + SATTN_TILE;
-    window_logits(c, f->tilt, f->half, f->lanes, f->logit, SATTN_TILE);
-    weigh(f, c->count, f->logit, p, factor);
     for (int64_t i = 0; i < e; i++)
         for (int64_t q = 0; q < n; q += VL) {
             R *state = f->state + i * SATTN_TILE + q;
@@ -107,6 +85,14 @@ static void fold_window(const fold *f)
             f->state);
     if (c->joint || c->kind == ZERO)
         return;
+    for (int64_t k = 0; k < c->count * c->rank; k++)
+        for (int64_t q = 0; q < n; q += VL) {
+            R *t = turned + k * SATTN_TILE + q;
+            v_store(t, v_mul(v_load(t), v_load(p + k / c->rank * SATTN_TILE + q)));
+        }
+    if (c->rank)
+        product(d, c->count * c->rank, n, c->factor, 1, d, turned, SATTN_TILE, NULL, f->state);
+    R *scaled = turned;
     clear(d, scaled);
     product(d, c->count, n, c->covariance, 1, d, p, SATTN_TILE, NULL, scaled);
     for (int64_t i = 0; i < d * SATTN_TILE; i += VL)
@@ -115,10 +101,25 @@ static void fold_window(const fold *f)
 
 void K(mixture_fold)(const fold *f)
 {
-    if (has_no_matrix(f->components))
-        fold_window(f);
-    else
-        fold_batches(f);
+    const components *all = f->components;
+    const int64_t d = all->width, e = all->value_width, size = batch_of(all);
+    const int64_t rows = size * (all->kind == FULL ? d : all->rank);
+    R *p = f->scratch, *factor = p + SATTN_WINDOW * SATTN_TILE, *key = factor + SATTN_TILE;
+    R *value = all->joint ? key + rows * SATTN_TILE : key;
+    clear_idle(f->lanes, SATTN_WINDOW + 1 + rows + (has_values(all) && all->joint ? size * e : 0),
+               p);
+    for (int64_t k = 0; k < all->count; k += size) {
+        const components c = part(all, k, all->count - k < size ? all->count - k : size);
+        R *logit = f->logit + k * SATTN_TILE;
+        logits_of(&c, f->tilt, f->half, f->lanes, key, logit, SATTN_TILE);
+        weigh(f, c.count, logit, p, factor);
+        if (c.joint && c.cross)
+            values_of(&c, f->tilt, f->lanes, value);
+        if (has_values(&c))
+            add_values(f, c.count, p, factor, value);
+        else
+            add_sums(f, &c, p, factor, key);
+    }
 }
 
 void K(mixture_merge)(int64_t width, R *into, const R *from)

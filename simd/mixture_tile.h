@@ -7,8 +7,9 @@
  * on the vector's width nor on its neighbours.
  *
  * A run of components is taken in batches. If components have matrices, the keys m_c + S_c u of a
- * batch fill about BATCH_ROWS rows of a tile, one matrix product for all of them; if they have
- * none, the batch is the run, and logits and values are products with its means.
+ * batch (or its values, or its F_c'u) fill about BATCH_ROWS rows of a tile, one matrix product for
+ * all of them; if they have none, the batch is the run. Logits and values of a diagonal covariance
+ * are products with the means, the variances and F: no key is formed.
  *
  * A tile is walked in groups of 3 vectors, which hides the latency of dependent FMAs; a group's
  * idle lanes hold zeros or leftovers that nothing reads. */
@@ -28,16 +29,22 @@ static inline int64_t group_lanes(int64_t lanes)
     return (lanes + GROUP * VL - 1) / (GROUP * VL) * (GROUP * VL);
 }
 
-static inline int has_no_matrix(const components *c)
+/* Whether each component has a value of its own for each query, which is then formed; else the
+ * weighted sum of the values is a sum of products. */
+static inline int has_values(const components *c)
 {
-    return c->kind != FULL && !(c->joint && c->cross);
+    return c->joint ? c->cross != NULL : c->kind == FULL;
 }
 
-/* Components of a batch with matrices. */
+/* Components of a batch. */
 static inline int64_t batch_of(const components *c)
 {
-    const int64_t wide = c->width > c->value_width ? c->width : c->value_width;
-    return wide < SATTN_BATCH_ROWS / 2 ? SATTN_BATCH_ROWS / (wide ? wide : 1) : 1;
+    int64_t rows = c->kind == FULL ? c->width : c->rank;
+    if (has_values(c) && c->value_width > rows)
+        rows = c->value_width;
+    if (rows == 0)
+        return c->count > 0 ? c->count : 1;
+    return rows < SATTN_BATCH_ROWS / 2 ? SATTN_BATCH_ROWS / rows : 1;
 }
 
 /* `count` components from number k on */
@@ -51,6 +58,7 @@ static inline components part(const components *c, int64_t k, int64_t count)
     p.covariance = c->covariance ? c->covariance + k * s : c->covariance;
     p.value_mean = c->value_mean ? c->value_mean + k * e : c->value_mean;
     p.cross = c->cross ? c->cross + k * e * d : c->cross;
+    p.factor = c->rank ? c->factor + k * c->rank * d : c->factor;
     return p;
 }
 
@@ -89,19 +97,41 @@ static inline void clear_idle(int64_t lanes, int64_t rows, R *tile)
         clear(rows, tile);
 }
 
-/* key[k][i] = m_k + S_k u of every component */
+/* key[k][i] = m_k + S_k u of every component, kind FULL */
 static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R *key)
 {
     const int64_t d = c->width;
-    if (c->kind == FULL) {
-        product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE,
-                c->mean, key);
-        return;
-    }
-    for (int64_t r = 0; r < c->count * d; r++) {
-        const V m = v_set(c->mean[r]), s = v_set(c->kind == DIAG ? c->covariance[r] : 0);
-        for (int64_t q = 0; q < SATTN_TILE; q += VL)
-            v_store(key + r * SATTN_TILE + q, v_fma(s, v_load(tilt + r % d * SATTN_TILE + q), m));
+    product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE, c->mean,
+            key);
+}
+
+/* turned[k][r] = F_k' x of every component */
+static inline void turn(const components *c, const R *x, int64_t lanes, R *turned)
+{
+    const gemm g = {c->count * c->rank,
+                    vector_lanes(lanes),
+                    c->width,
+                    c->factor,
+                    c->width,
+                    1,
+                    x,
+                    SATTN_TILE,
+                    turned,
+                    SATTN_TILE,
+                    NULL,
+                    0,
+                    0};
+    K(gemm)(&g);
+}
+
+/* sum += scale x . y; tiles [width] */
+static inline void add_dot(int64_t width, int64_t lanes, const R *x, const R *y, R scale, R *sum)
+{
+    for (int64_t q = 0; q < vector_lanes(lanes); q += VL) {
+        V acc = v_set(0);
+        for (int64_t i = q; i < width * SATTN_TILE; i += SATTN_TILE)
+            acc = v_fma(v_load(x + i), v_load(y + i), acc);
+        v_store(sum + q, v_fma(v_set(scale), acc, v_load(sum + q)));
     }
 }
 
@@ -134,20 +164,20 @@ static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, con
     }
 }
 
-/* The logits of a batch with matrices from its keys:
- * log weight + u.m + u'S u / 2 = log weight + u.(m + key) / 2 */
-static inline void logits_of(const components *c, const R *tilt, int64_t lanes, const R *key,
-                             R *logit, int64_t logit_row)
+/* Keys and logits of kind FULL: log weight + u.m + u'S u / 2 = log weight + u.(m + key) / 2 */
+static inline void key_logits(const components *c, const R *tilt, int64_t lanes, R *key, R *logit,
+                              int64_t logit_row)
 {
     const int64_t d = c->width;
+    keys_of(c, tilt, lanes, key);
     for (int64_t k = 0; k < c->count; k++)
         dot(d, lanes, tilt, key + k * d * SATTN_TILE, c->mean + k * d, (R)0.5, c->log_weight[k],
             logit + k * logit_row);
 }
 
-/* The logits of a run without matrices: log weight + m.u + s.(u u / 2) */
-static inline void window_logits(const components *c, const R *tilt, const R *half, int64_t lanes,
-                                 R *logit, int64_t logit_row)
+/* Logits of the other kinds: log weight + m.u + s.(u u / 2) + |t|^2 / 2, t = F'u */
+static inline void sum_logits(const components *c, const R *tilt, const R *half, int64_t lanes,
+                              R *turned, R *logit, int64_t logit_row)
 {
     const int64_t n = vector_lanes(lanes), d = c->width;
     gemm g = {c->count,   n,     d,         c->mean,       d, 1, tilt,
@@ -158,6 +188,20 @@ static inline void window_logits(const components *c, const R *tilt, const R *ha
                    SATTN_TILE, logit, logit_row, logit,         logit_row, 1};
         K(gemm)(&g);
     }
+    if (c->rank)
+        turn(c, tilt, lanes, turned);
+    for (int64_t k = 0; c->rank && k < c->count; k++, turned += c->rank * SATTN_TILE)
+        add_dot(c->rank, lanes, turned, turned, (R)0.5, logit + k * logit_row);
+}
+
+/* Logits of a batch; leaves its keys or its F'u in `key` */
+static inline void logits_of(const components *c, const R *tilt, const R *half, int64_t lanes,
+                             R *key, R *logit, int64_t logit_row)
+{
+    if (c->kind == FULL)
+        key_logits(c, tilt, lanes, key, logit, logit_row);
+    else
+        sum_logits(c, tilt, half, lanes, key, logit, logit_row);
 }
 
 #endif

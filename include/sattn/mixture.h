@@ -25,6 +25,7 @@ extern "C" {
 #define SATTN_COVARIANCE_ISOTROPIC 3 /* [1] variance s, S = s I */
 #define SATTN_COVARIANCE_CHOLESKY 4  /* [D][D] lower L, S = L L'; above the diagonal: never read */
 #define SATTN_COVARIANCE_LOW_RANK 5  /* [D] variances s, [D][rank] F: S = diag(s) + F F' */
+/* LOW_RANK costs D rank a query and component while 2 rank < D, above that as much as FULL. */
 
 /* Flags, besides SATTN_ACCUMULATE: one covariance for all components, `covariance` is [B][layout],
  * its gradient the sum over them. */

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { TILE = SATTN_TILE, ZERO = 0, DIAG = 1, FULL = 2 };
+/* LOW: diagonal with a factor */
+enum { TILE = SATTN_TILE, ZERO = 0, DIAG = 1, FULL = 2, LOW = 3, KINDS };
 
 /* Inputs, then what the kernels make of them */
 typedef struct {
@@ -17,6 +18,7 @@ typedef struct {
     int64_t lanes, split; /* components from number `split` on are folded apart and merged */
     real *tilt, *half, *dout, *product, *dcgf, *centre;
     real *logit, *state, *part, *out, *stats, *cgf, *weight, *offset, *w, *b, *dtilt;
+    real *by_tilt, *by_dout; /* of the factor */
 } tile;
 
 static real *space(int64_t n)
@@ -34,7 +36,7 @@ static real *numbers(rng *r, int64_t n, double low, double high)
 static real *covariances(rng *r, int64_t count, int64_t d, int32_t kind)
 {
     if (kind != FULL)
-        return kind == DIAG ? numbers(r, count * d, 0, 1) : NULL;
+        return kind == DIAG || kind == LOW ? numbers(r, count * d, 0, 1) : NULL;
     real *s = numbers(r, count * d * d, -1, 1);
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < d; i++)
@@ -68,16 +70,21 @@ static tile make_tile(uint64_t seed, int64_t count, int64_t d, int64_t e, int32_
     const real *log_weight = numbers(&r, count, -1, 1);
     at("seed %d C %d D %d E %d kind %d cross %d lanes %d split %d", (int)seed, (int)count, (int)d,
        (int)e, (int)kind, cross, (int)t.lanes, (int)t.split);
-    t.c = (struct FN(sattn_components)){count,
-                                        d,
-                                        e,
-                                        kind,
-                                        cross > 0,
-                                        log_weight,
-                                        centred_means(&r, count, d, log_weight),
-                                        covariances(&r, count, d, kind),
-                                        cross ? numbers(&r, count * e, -1, 1) : NULL,
-                                        cross == 2 ? numbers(&r, count * e * d, -1, 1) : NULL};
+    t.c = (struct FN(sattn_components)){
+        .count = count,
+        .width = d,
+        .value_width = e,
+        .kind = kind == LOW ? DIAG : kind,
+        .joint = cross > 0,
+        .log_weight = log_weight,
+        .mean = centred_means(&r, count, d, log_weight),
+        .covariance = covariances(&r, count, d, kind),
+        .value_mean = cross ? numbers(&r, count * e, -1, 1) : NULL,
+        .cross = cross == 2 ? numbers(&r, count * e * d, -1, 1) : NULL,
+        .rank = kind == LOW ? (d > 100 ? d : 1 + random_below(&r, d)) : 0,
+    };
+    t.c.factor = t.c.rank ? numbers(&r, count * t.c.rank * d, -0.5, 0.5) : NULL;
+    t.by_tilt = space(count * t.c.rank * TILE), t.by_dout = space(count * t.c.rank * TILE);
     t.tilt = numbers(&r, d * TILE, -1, 1), t.dout = numbers(&r, e * TILE, -1, 1);
     t.dcgf = numbers(&r, TILE, -1, 1), t.centre = numbers(&r, d, 0, 0);
     t.half = space(d * TILE), t.product = space(d * TILE), t.logit = space(count * TILE);
@@ -106,6 +113,7 @@ static void fold(const struct FN(sattn_kernels) * k, const tile *t, int64_t firs
     c.covariance = c.covariance ? c.covariance + first * s : NULL;
     c.value_mean = c.value_mean ? c.value_mean + first * e : NULL;
     c.cross = c.cross ? c.cross + first * e * d : NULL;
+    c.factor = c.rank ? c.factor + first * c.rank * d : NULL;
     if (c.count > 0)
         k->mixture_fold(&(struct FN(sattn_fold)){&c, t->lanes, t->tilt, t->half,
                                                  t->logit + first * TILE, state,
@@ -136,6 +144,8 @@ static void run(int32_t isa, tile *t)
     k->mixture_pull(&(struct FN(sattn_pull)){&t->c, t->lanes, t->tilt, t->half, t->dout, t->product,
                                              largest, log_sum, t->offset, t->w, t->b, TILE,
                                              t->dtilt, space(keys(t) * TILE)});
+    k->mixture_factors(&t->c, t->lanes, t->tilt, t->c.joint ? NULL : t->dout, t->w, t->b, TILE,
+                       t->by_tilt, t->by_dout);
     check_guarded();
 }
 
@@ -155,6 +165,41 @@ static void check_number(const char *what, int64_t i, real got, oracle_number wa
     check_near(what, i, got, (double)want.value, 4 * EPS * (double)want.error + least);
 }
 
+/* Left factors against their formula: a handful of roundings of sums of at most D products */
+static void check_factors(const tile *t, int64_t q)
+{
+    const int64_t d = t->c.width, n = t->c.rank;
+    for (int64_t i = 0; i < t->c.count * n; i++) {
+        const double w = t->w[i / n * TILE + q], b = t->b[i / n * TILE + q];
+        double tr = 0, pr = 0, size = 0;
+        for (int64_t j = 0; j < d; j++) {
+            const double f = t->c.factor[i * d + j], u = t->tilt[j * TILE + q],
+                         y = t->c.joint ? 0 : t->dout[j * TILE + q];
+            tr += f * u, pr += f * y;
+            size += fabs(f) * (fabs(b * u) + w * fabs(y) + w * fabs(u));
+        }
+        check_near("by_tilt", i, t->by_tilt[i * TILE + q], b * tr + w * pr,
+                   (double)(d + 3) * EPS * size);
+        if (!t->c.joint)
+            check_near("by_dout", i, t->by_dout[i * TILE + q], w * tr,
+                       (double)(d + 3) * EPS * size);
+    }
+}
+
+/* Covariances of the oracle's kind LOW_RANK: s, then F, for each component */
+static double *low_rank(const tile *t, double *to)
+{
+    const int64_t d = t->c.width, n = t->c.rank;
+    for (int64_t c = 0; c < t->c.count; c++)
+        for (int64_t i = 0; i < d; i++) {
+            double *at = to + c * d * (1 + n);
+            at[i] = t->c.covariance[c * d + i];
+            for (int64_t r = 0; r < n; r++)
+                at[d + i * n + r] = t->c.factor[(c * n + r) * d + i];
+        }
+    return to;
+}
+
 static void check_lane(const tile *t, int64_t q)
 {
     static double log_weight[64], mean[64 * 80], covariance[1 << 16], value[64 * 80],
@@ -166,13 +211,14 @@ static void check_lane(const tile *t, int64_t q)
     const oracle_mixture o = {c,
                               d,
                               t->c.joint ? e : 0,
-                              t->c.kind,
+                              t->c.rank ? ORACLE_LOW_RANK : t->c.kind,
                               widened(t->c.log_weight, c, log_weight),
                               widened(t->c.mean, c * d, mean),
-                              widened(t->c.covariance, c * s, covariance),
+                              t->c.rank ? low_rank(t, covariance)
+                                        : widened(t->c.covariance, c * s, covariance),
                               widened(t->c.value_mean, c * e, value),
                               t->c.cross ? widened(t->c.cross, c * e * d, cross) : NULL,
-                              0,
+                              t->c.rank,
                               0};
     for (int64_t i = 0; i < d; i++)
         tilt[i] = t->tilt[i * TILE + q];
@@ -189,6 +235,7 @@ static void check_lane(const tile *t, int64_t q)
     }
     for (int64_t i = 0; i < d; i++)
         check_number("dtilt", i, t->dtilt[i * TILE + q], dtilt[i]);
+    check_factors(t, q);
 }
 
 static void check_tile(int32_t isa, uint64_t seed, int64_t count, int64_t d, int64_t e,
@@ -209,6 +256,10 @@ static void check_tile(int32_t isa, uint64_t seed, int64_t count, int64_t d, int
             check_same(got.w + c * TILE + q, want.w + c * TILE + q, 1);
             check_same(got.b + c * TILE + q, want.b + c * TILE + q, 1);
         }
+        for (int64_t i = 0; i < count * got.c.rank; i++) {
+            check_same(got.by_tilt + i * TILE + q, want.by_tilt + i * TILE + q, 1);
+            check_same(got.by_dout + i * TILE + q, want.by_dout + i * TILE + q, 1);
+        }
     }
     for (int64_t q = 0; q < got.lanes; q += 1 + got.lanes / 3)
         check_lane(&got, q);
@@ -220,7 +271,7 @@ EACH_ROW(mixture, tile)
     rng r = seed_of(1);
     for (uint64_t seed = 1; seed <= 150; seed++)
         check_tile(*isa, seed, 1 + random_below(&r, 64), 1 + random_below(&r, 12),
-                   1 + random_below(&r, 12), (int32_t)(seed % 3), (int)(seed / 3 % 3));
+                   1 + random_below(&r, 12), (int32_t)(seed % KINDS), (int)(seed / KINDS % 3));
 }
 
 /* Widths around half of the batch of keys, a batch, and beyond */
@@ -228,7 +279,7 @@ EACH_ROW(mixture, wide)
 {
     static const int64_t widths[][2] = {{63, 1}, {64, 2}, {65, 3}, {2, 64}, {3, 150}, {130, 1}};
     for (int i = 0; i < 6; i++)
-        for (int32_t kind = 0; kind < 3; kind++)
+        for (int32_t kind = 0; kind < KINDS; kind++)
             for (int cross = 0; cross < 3; cross++)
                 check_tile(*isa, (uint64_t)(i + 1), widths[i][0] > 100 ? 2 : 3, widths[i][0],
                            widths[i][1], kind, cross);

@@ -146,6 +146,20 @@ def kinds():
             loss = [(sattn.Mixture(np.zeros(c), mean, given + t * step, kind=kind, shared=shared)
                      .forward(u).out * dout).sum() for t in (1e-5, -1e-5)]
             assert abs((loss[0] - loss[1]) / 2e-5 - (g * step).sum()) < 1e-8, (kind, shared)
+    # a factor that is kept, in groups of components that do not divide them; rank 0 is diagonal
+    c, d = 13, 64
+    u, dout, mean = rng.normal(size=(50, d)) / 4, rng.normal(size=(50, d)), rng.normal(size=(c, d)) / 4
+    for rank in (0, 1, 20, 31):
+        s, f = rng.random((c, d)), rng.normal(size=(c, d, rank)) / 8
+        low = sattn.Mixture(np.zeros(c), mean, sattn.low_rank(s, f), kind=sattn.LOW_RANK)
+        full = sattn.Mixture(np.zeros(c), mean, s[..., None] * np.eye(d) + f @ f.swapaxes(-1, -2))
+        r, want = low.forward(u), full.forward(u)
+        assert np.allclose(r.out, want.out, atol=1e-12) and np.allclose(r.cgf, want.cgf, atol=1e-12)
+        g, gs = low.backward(u, r, dout=dout), full.backward(u, want, dout=dout)
+        assert np.allclose(g["tilt"], gs["tilt"], atol=1e-11) and np.allclose(g["mean"], gs["mean"], atol=1e-11)
+        ds = gs["covariance"]
+        assert np.allclose(g["covariance"][:, :d], np.einsum("cii->ci", ds), atol=1e-11)
+        assert np.allclose(g["covariance"][:, d:].reshape(c, d, rank), 2 * ds @ f, atol=1e-11)
     raises(ValueError, lambda: sattn.Mixture(np.zeros(c), mean, s, shared=True))
     raises(ValueError, lambda: sattn.Mixture(np.zeros(c), mean, np.zeros((c, d + 1)), kind=sattn.LOW_RANK))
 
