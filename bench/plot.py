@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """bench/plot.py FOLDER PICTURE: the picture of an experiment of sattn-learn from the files that it wrote to FOLDER.
 
-classify and denoise: left, how far training is from Bayes; right, the risks. digits: left, digits that no method has seen: clean, with noise, and what each method makes of the noisy one.
+Any experiment: its panels, as result.json describes them. digits: left, digits that no method has seen: clean, with noise, and what each method makes of the noisy one.
 right, the mean squared error of each method over the seeds, with its standard error."""
 import csv
 import json
@@ -26,40 +26,96 @@ LABELS = {
     "mixture attention, trained": "mixture attention,\ntrained",
 }
 BEST, GREY, LINEAR = "#0b6e4f", "#9aa5b1", "#c0504d"
+ROLES = {"best": BEST, "grey": GREY, "linear": LINEAR}
+CYCLE = ["#2b5d9b", "#d98c2b", "#7a4e9c", "#3b9c8f", "#b5476b", "#6b7a2f", "#555555"]
+MARKS = {"line": dict(lw=1.3), "dashed": dict(lw=1.2, ls="--"), "dotted": dict(lw=1.2, ls=":"),
+         "points": dict(marker="o", ms=3.5, ls="none")}
 
 
-def in_context(folder, picture, result):
-    """Tasks drawn anew: the distance from Bayes over the steps of every seed, and the risks of all methods."""
-    rows, colours = result["rows"], [GREY, BEST, GREY, LINEAR]
-    paths = {}
-    with open(os.path.join(folder, "curve.csv")) as file:
-        for row in csv.DictReader(file):
-            paths.setdefault((row["method"], row["seed"]), []).append((int(row["step"]), float(row["excess"])))
-    figure, (curve, bars) = plt.subplots(1, 2, figsize=(11, 4.4), dpi=120, layout="constrained")
-    colour = dict(zip([r["method"] for r in rows], colours))
-    for (method, seed), path in paths.items():
-        curve.semilogy(*zip(*path), color=colour[method], lw=1, label=method if seed == "0" else None)
-    curve.set_xlabel("step")
-    curve.set_ylabel("excess risk (squared distance from Bayes)")
-    curve.legend(frameon=False)
-    bars.barh(range(len(rows))[::-1], [r["risk"] for r in rows], color=colours, height=0.62)
-    for place, r in zip(range(len(rows))[::-1], rows):
-        bars.text(r["risk"], place, f" {r['risk']:.4g}", va="center", fontsize=9)
-    bars.set_yticks(range(len(rows))[::-1], [r["method"] for r in rows], fontsize=8.5)
-    bars.set_xlim(0, 1.2 * max(r["risk"] for r in rows))
-    bars.set_xlabel(f"squared error, mean of {result['settings']['seeds']} seeds (lower is better)")
-    for axes in (curve, bars):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle({"classify": "Classifying clusters in context", "denoise": "Denoising clusters in context"}[
-        result["experiment"]], fontsize=14, x=0.01, ha="left")
+def draw_bars(axes, series):
+    """One bar a series, from the top down, with its number."""
+    places = range(len(series))[::-1]
+    values = [s["points"][0][1] for s in series]
+    colours = [next((ROLES[w] for w in s["style"].split() if w in ROLES), GREY) for s in series]
+    axes.barh(places, values, color=colours, height=0.62)
+    for place, value in zip(places, values):
+        axes.text(value, place, f" {value:.4g}", va="center", fontsize=9)
+    axes.set_yticks(list(places), [s["label"] for s in series], fontsize=8.5)
+    axes.set_xlim(0, 1.2 * max(values))
+
+
+def draw_map(figure, axes, series):
+    """Values over a rectangle; -1 and 1 are the ends of the colours where the values stay within."""
+    x0, x1, y0, y1 = series["box"]
+    columns, z = series["columns"], [float("nan") if v is None else v for v in series["points"]]
+    most = max(1.0, max(abs(v) for v in z if v == v))
+    least = 0 if min(v for v in z if v == v) >= 0 else -most
+    image = axes.imshow([z[i:i + columns] for i in range(0, len(z), columns)], origin="lower", extent=(x0, x1, y0, y1),
+                        cmap="RdBu_r" if least else "viridis", vmin=least, vmax=max(v for v in z if v == v) if not least
+                        else most, aspect="auto")
+    figure.colorbar(image, ax=axes, shrink=0.85)
+
+
+def draw_panel(figure, axes, panel):
+    axes.set_title(panel["title"], fontsize=10.5, loc="left")
+    axes.set_xlabel(panel["x"])
+    axes.set_ylabel(panel["y"])
+    series = [s for s in panel["series"] if s["points"]]
+    if series and "bars" in series[0]["style"]:
+        draw_bars(axes, series)
+    else:
+        cycle = iter(CYCLE * len(series))
+        for s in series:
+            if s["style"] == "map":
+                draw_map(figure, axes, s)
+                continue
+            words = s["style"].split()
+            colour = next((ROLES[w] for w in words if w in ROLES), None) or next(cycle)
+            style = next((MARKS[w] for w in words if w in MARKS), MARKS["line"])
+            axes.plot(*zip(*s["points"]), color=colour, alpha=0.35 if "faint" in words else 1, label=s["label"] or None,
+                      **style)
+        if panel["axes"] in ("logx", "loglog"):
+            axes.set_xscale("log")
+        if panel["axes"] in ("logy", "loglog"):
+            axes.set_yscale("log")
+        if any(s["label"] for s in series):
+            axes.legend(frameon=False, fontsize=8.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def panels(picture, result):
+    """What any experiment wrote: its panels side by side, three a row."""
+    count = len(result["panels"])
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure, grid = plt.subplots(rows, columns, figsize=(5.2 * columns, 4.1 * rows), dpi=120, layout="constrained",
+                                squeeze=False)
+    for axes in grid.flat[count:]:
+        axes.set_axis_off()
+    for axes, panel in zip(grid.flat, result["panels"]):
+        draw_panel(figure, axes, panel)
     figure.savefig(picture)
+
+
+def digits_rows(result):
+    """method, error, its standard error, and how far it is below the best affine predictor in %"""
+    numbers = {n["what"]: n for n in result["numbers"]}
+    rows = []
+    for method in (m for m in numbers if ":" not in m):
+        values = numbers[method]["values"]
+        mean, n = sum(values) / len(values), len(values)
+        spread = (sum((v - mean) ** 2 for v in values) / n / (n - 1)) ** 0.5 if n > 1 else 0
+        gain = numbers.get(method + ": % below the affine predictor", {"ours": 0})["ours"]
+        rows.append(dict(method=method, error=mean, standard_error=spread, gain_percent=gain))
+    return rows
 
 
 def main(folder, picture):
     with open(os.path.join(folder, "result.json")) as file:
         result = json.load(file)
     if result["experiment"] != "digits":
-        return in_context(folder, picture, result)
+        return panels(picture, result)
+    result["rows"] = digits_rows(result)
     examples = {}
     with open(os.path.join(folder, "examples.csv")) as file:
         for method, _, *pixels in csv.reader(file):

@@ -9,10 +9,11 @@
 enum { CLUSTERS = 8, SPACE = 8 };
 
 typedef struct {
-    const char *name;
+    const char *title;
     int labelled; /* 1: half of the clusters are +1, half -1, tokens (x, label); 0: denoising */
     double radius, variance, noise; /* of the clusters; of a cluster; of what is added to it */
     uint64_t seed;
+    double risk[4], within[4], near; /* known risks of Bayes, -, affine, linear; relative limits */
 } world;
 
 /* `count` tasks, with `queries` queries each. Packed arrays, as learn.h wants them; uncertainty

@@ -5,19 +5,47 @@
 /* sattn-learn: experiments on what softmax attention learns. Everything of attention comes from the
  * library's public ABI; what is here is data, small dense matrices, an optimiser and reports. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sattn/sattn.h"
 
-typedef struct {
-    const char *data, *out;
-    int32_t seeds, threads, heads, components, steps, batch, folds;
+/* What an experiment is told; settings.c names the members and says what they mean. */
+typedef struct settings {
+    const struct experiment *experiment;
+    const char *data, *out, *python;
+    int32_t seeds, threads, heads, components, steps, batch, folds, order, grid, tokens, queries;
     double noise, rate, temperature, shrinkage, floor;
 } settings;
 
-int digits(const settings *s);
-int classify(const settings *s);
-int denoise(const settings *s);
+/* One line of `sattn-learn list`, one file of this folder (experiments.c holds the table) */
+typedef struct experiment {
+    const char *name, *source; /* paper, and its figure or table */
+    const char *about;         /* what it shows, in a few lines */
+    const char *defaults;      /* the settings it takes, "name = value" lines */
+    const char *brief;         /* settings of `sattn-learn all` that differ from those, or NULL */
+    int (*run)(const settings *s);
+} experiment;
+
+extern const experiment *const experiments[]; /* NULL ends them */
+const experiment *experiment_named(const char *name);
+
+/* settings.c: from the experiment's defaults, then lines "name = value", a file, and the texts of the
+ * command line by their place in the table; any of the three may be NULL */
+enum { SETTINGS = 19 };
+typedef struct {
+    const char *name;
+    char key; /* of the short option, or 0 */
+    const char *argument, *help;
+    int kind;
+    size_t place; /* in settings */
+    double least, most;
+} setting;
+extern const setting setting_table[SETTINGS];
+settings settings_read(const experiment *e, const char *lines, const char *file,
+                       const char *const *given);
+/* Whether the experiment takes it, and its default or NULL */
+int setting_taken(const experiment *e, int i, const char **value);
 
 /* A message and exit status 1. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

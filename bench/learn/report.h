@@ -3,8 +3,7 @@
 #define SATTN_LEARN_REPORT_H
 
 /* The table of an experiment: a row a method, an error a seed; examples of the first seed for a
- * picture. Prints it and writes table.csv, result.json and examples.csv to the folder of the
- * settings. */
+ * picture. Prints it and writes, beside the files of result.h, examples.csv. */
 
 #include "learn.h"
 
@@ -16,6 +15,6 @@ report *report_new(const settings *s);
 void report_seed(report *r, int32_t seed, int64_t tests, const float *centre, const float *test);
 void report_row(report *r, const char *method, double error, double seconds,
                 const float *predicted);
-void report_end(report *r);
+int report_end(report *r);
 
 #endif
