@@ -30,8 +30,8 @@ typedef struct experiment {
 extern const experiment *const experiments[]; /* NULL ends them */
 const experiment *experiment_named(const char *name);
 
-/* settings.c: from the experiment's defaults, then lines "name = value", a file, and the texts of the
- * command line by their place in the table; any of the three may be NULL */
+/* settings.c: from the experiment's defaults, then lines "name = value", a file, and the texts of
+ * the command line by their place in the table; any of the three may be NULL */
 enum { SETTINGS = 19 };
 typedef struct {
     const char *name;
