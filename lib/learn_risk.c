@@ -88,7 +88,8 @@ static void forward(const pass *s, const sattn_learn_run *run, const arrays *a, 
                           a->f, e, 1});
 }
 
-/* The block's share of the gradient; f holds the derivatives of the losses. */
+/* The block's share of the gradient of the trained parts, of others nothing is written (but U goes
+ * with u); f holds the derivatives of the losses. */
 static void backward(const pass *s, const sattn_learn_run *run, const arrays *a, sattn_mixture *m,
                      double *gradient)
 {
@@ -98,13 +99,13 @@ static void backward(const pass *s, const sattn_learn_run *run, const arrays *a,
     const int64_t *part = s->job.part;
     const double *z = p->input + run->first * n;
     const struct sattn_kernels_f64 *row = sattn_active_row()->f64;
-    for (int64_t h = 0; h < p->heads; h++) {
+    for (int64_t h = 0; p->trained & SATTN_LEARN_VALUE && h < p->heads; h++)
         row->gemm(&(gemm){e, d, count, a->f, 1, e, a->y + h * count * d, d,
                           gradient + part[VALUE] + h * e * d, d, NULL, 0, 0});
-        row->gemm(&(gemm){count, d, e, a->f, e, 1, s->parameter + part[VALUE] + h * e * d, d,
-                          a->dy + h * count * d, d, NULL, 0, 0});
-    }
     if (p->heads > 0 && p->trained & (SATTN_LEARN_TILT | SATTN_LEARN_TILT_BIAS)) {
+        for (int64_t h = 0; h < p->heads; h++)
+            row->gemm(&(gemm){count, d, e, a->f, e, 1, s->parameter + part[VALUE] + h * e * d, d,
+                              a->dy + h * count * d, d, NULL, 0, 0});
         m->dout = a->dy;
         m->dtilt = a->du;
         sattn_mixture_backward_f64(m);
@@ -112,12 +113,15 @@ static void backward(const pass *s, const sattn_learn_run *run, const arrays *a,
             const double *du = a->du + h * count * d;
             row->gemm(&(gemm){d, n, count, du, 1, d, z, n, gradient + part[TILT] + h * d * n, n,
                               NULL, 0, 0});
-            row->gemm(&(gemm){1, d, count, &one, 0, 0, du, d, gradient + part[TILT_BIAS] + h * d, d,
-                              NULL, 0, 0});
+            if (p->trained & SATTN_LEARN_TILT_BIAS)
+                row->gemm(&(gemm){1, d, count, &one, 0, 0, du, d,
+                                  gradient + part[TILT_BIAS] + h * d, d, NULL, 0, 0});
         }
     }
-    row->gemm(&(gemm){e, n, count, a->f, 1, e, z, n, gradient + part[SKIP], n, NULL, 0, 0});
-    row->gemm(&(gemm){1, e, count, &one, 0, 0, a->f, e, gradient + part[BIAS], e, NULL, 0, 0});
+    if (p->trained & SATTN_LEARN_SKIP)
+        row->gemm(&(gemm){e, n, count, a->f, 1, e, z, n, gradient + part[SKIP], n, NULL, 0, 0});
+    if (p->trained & SATTN_LEARN_BIAS)
+        row->gemm(&(gemm){1, e, count, &one, 0, 0, a->f, e, gradient + part[BIAS], e, NULL, 0, 0});
 }
 
 /* The mixture's calls have been checked and have their workspace: they cannot fail. */

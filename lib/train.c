@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sattn/train.h"
 #include "check.h"
+#include "learn.h"
+#include "pace.h"
 
 #include <math.h>
 #include <string.h>
@@ -91,20 +93,26 @@ static void update(const sattn_train *t, int64_t n, const double *gradient)
 int32_t sattn_train_f64(sattn_train *given, const sattn_learn *p)
 {
     sattn_train t;
-    int64_t count;
+    sattn_learn_job job;
+    sattn_pace pace;
     double risk;
     int32_t status = check(&t, given);
     if (status == SATTN_OK)
-        status = sattn_learn_count(p, &count);
+        status = sattn_learn_check(&job, p);
     if (status != SATTN_OK)
         return status;
+    const int64_t count = job.part[PARTS];
+    const int32_t threads = job.p.threads;
+    sattn_pace_init(&pace, threads);
     double *gradient = sattn_alloc(count * (int64_t)sizeof(double));
     if (!gradient)
         return SATTN_ENOMEM;
     while (status == SATTN_OK && t.step < t.until) {
         if (t.draw && t.draw(t.context, t.step))
             break;
-        status = sattn_learn_risk_f64(p, t.parameter, &risk, gradient, NULL);
+        job.p.threads = sattn_pace_begin(&pace, threads);
+        status = sattn_learn_risk_f64(&job.p, t.parameter, &risk, gradient, NULL);
+        sattn_pace_end(&pace);
         if (status != SATTN_OK || (t.progress && t.progress(t.context, t.step, risk)))
             break;
         if (t.trace)

@@ -66,7 +66,8 @@ SATTN_API int32_t sattn_train_init(sattn_train *t, int64_t size, int64_t steps);
  *          where memory runs out or a callback spoils the prompts midway: that leaves the state of
  *          the last whole step.
  * Numbers: the same bits for any thread count, instruction set, and cut into calls.
- * Threads: within a step. Memory: P doubles, beside sattn_learn_risk_f64's.
+ * Threads: within a step. Where their number is the default, one or all of them, whichever the
+ *          clock finds faster as it goes. Memory: P doubles, beside sattn_learn_risk_f64's.
  * Source:  Kingma, Ba, "Adam", ICLR 2015. Since: 0.2 */
 SATTN_API int32_t sattn_train_f64(sattn_train *t, const sattn_learn *p);
 
