@@ -113,6 +113,13 @@ class Task:
                                            _pointer(component)))
         return point, component
 
+    def risk(self, seed, stream, first, n):
+        """The Bayes risk of the squared loss by Monte Carlo -> risk, its standard error"""
+        risk, error = _F64(), _F64()
+        _check(library.sattn_task_risk_f64(ctypes.byref(self.descriptor), _U64(seed), _U64(stream), _I64(first),
+                                           _I64(n), ctypes.byref(risk), ctypes.byref(error)))
+        return risk.value, error.value
+
     def prompt(self, seed, stream, first, n):
         """Tokens (z, y) -> [n, N + E] and their components [n]"""
         token = np.empty((max(n, 0), self.width + self.value_width))

@@ -91,6 +91,18 @@ SATTN_API int32_t sattn_task_quadrature_f64(const sattn_task *t, int64_t n, cons
 SATTN_API int32_t sattn_task_draw_f64(const sattn_task *t, uint64_t seed, uint64_t stream,
                                       int64_t first, int64_t n, double *point, int32_t *component);
 
+/* The Bayes risk of the squared loss by Monte Carlo, for any width, and its standard error: the
+ * mean of the variance of sattn_task_bayes over sattn_task_draw's draws first .. first + n - 1, and
+ * their standard deviation (of n - 1 degrees of freedom) over sqrt n. Less noisy than the loss of
+ * drawn targets, whose expectation given z the variance is.
+ *
+ * Shapes:  risk, error one number; either may be NULL.
+ * Errors:  as sattn_task_draw_f64 and sattn_task_bayes_f64; SATTN_ESIZE n < 1. One draw: error NaN.
+ * Numbers: added in the order of the draws: the same bits for any thread count.
+ * Threads: as sattn_task_bayes_f64. Memory: 4096 (N + 1) doubles beside theirs. Since: 0.3 */
+SATTN_API int32_t sattn_task_risk_f64(const sattn_task *t, uint64_t seed, uint64_t stream,
+                                      int64_t first, int64_t n, double *risk, double *error);
+
 /* Tokens (z, y) of a finite prompt, or queries with noisy targets: draws first .. first + n - 1.
  * z and the component c are sattn_task_draw's of the same stream, and
  *

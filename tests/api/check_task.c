@@ -37,6 +37,34 @@ static sattn_task problem(void)
     return t;
 }
 
+/* More draws than are taken at a time, against their mean and deviation in two passes */
+static void check_risk(sattn_task *t)
+{
+    enum { DRAWS = 10000, FIRST = 17 };
+    static double z[DRAWS * N], left[DRAWS];
+    double want[2], got[2];
+    long double average = 0, squares = 0;
+    check(sattn_task_draw_f64(t, 5, 6, FIRST, DRAWS, z, NULL) == SATTN_OK);
+    check(sattn_task_bayes_f64(t, DRAWS, z, NULL, left) == SATTN_OK);
+    for (int i = 0; i < DRAWS; i++)
+        average += left[i] / DRAWS;
+    for (int i = 0; i < DRAWS; i++)
+        squares += (left[i] - average) * (left[i] - average);
+    for (t->threads = 1; t->threads < 6; t->threads++) {
+        check(sattn_task_risk_f64(t, 5, 6, FIRST, DRAWS, got, got + 1) == SATTN_OK);
+        check(fabsl(got[0] / average - 1) < 1e-13L);
+        check(fabsl(got[1] * got[1] * (DRAWS - 1.0L) * DRAWS / squares - 1) < 1e-12L);
+        if (t->threads > 1)
+            check_same(got, want, 2);
+        want[0] = got[0], want[1] = got[1];
+    }
+    check(sattn_task_risk_f64(t, 5, 6, 0, 1, NULL, got + 1) == SATTN_OK && isnan(got[1]));
+    check(sattn_task_risk_f64(t, 5, 6, 0, 0, got, NULL) == SATTN_ESIZE);
+    check(sattn_task_risk_f64(t, 5, 6, -1, 1, got, NULL) == SATTN_ESIZE);
+    check(sattn_task_risk_f64(t, 5, 6, INT64_MAX, 1, got, NULL) == SATTN_ESIZE);
+    check(sattn_task_risk_f64(t, 5, ~(uint64_t)0, 0, 1, got, NULL) == SATTN_EVALUE);
+}
+
 Test(task, threads_and_neighbours)
 {
     static double z[M * N], want[M * E], left[M], got[M * E], rest[M];
@@ -54,6 +82,7 @@ Test(task, threads_and_neighbours)
     check(isnan(got[E]) && isnan(rest[1]));
     check_same(got, want, E);
     check_same(got + 2 * E, want + 2 * E, (M - 2) * E);
+    check_risk(&t);
     for (int64_t q = 2; q < M; q += 37) {
         double one[E], variance;
         check(sattn_task_bayes_f64(&t, 1, z + q * N, one, &variance) == SATTN_OK);

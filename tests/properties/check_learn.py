@@ -64,6 +64,10 @@ def entropy(task, z, weight):
     return -weight @ (p * np.log(p) + (1 - p) * np.log1p(-p))
 
 
+def normal_below(x):
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
 def prompt(means, covariance):
     """Tokens (x, y) with label y of +-1: mixtures of width D + 1"""
     d = len(covariance)
@@ -85,17 +89,31 @@ def classification():
         k[:2] -= np.linalg.solve(linear.hessian(k)[:2, :2], linear.risk(k)[1][:2])
     near(k[:2], (1.13482543, -0.86516563), 3e-8)
     near(linear.risk(k)[0], 0.487439892846)
+    length = np.hypot(*k[:2])
+    near(.6 * normal_below(-k[0] / length) + .4 * normal_below(k[1] / length), .236806, 5e-7)
+    # Proposition 3.4: towards infinity along (w* - s'(s0) c, b* - s(s0) R, R, c / R), c = (1, 1), the excess is O(R^-2)
+    for reach, want in ((10, 1.687e-5), (100, 1.187e-7), (1000, 1.139e-9)):
+        gate = reach / (1 + np.exp(-b - z.sum(1) / reach))
+        f = z @ (np.array([1, -1]) - .24 * np.ones(2)) + b - .6 * reach + gate
+        target = task.bayes(z)[0][:, 0]
+        excess = weight @ (np.logaddexp(0, f) - target * f) - entropy(task, z, weight)
+        assert abs(excess / want - 1) < 1e-3, (reach, excess)
     task, z, weight, label = lda(.5, ((1,), (-1,)), 96)  # what matters of the 20 dimensions
     near(entropy(task, z, weight), 0.356316360213)
+    near(normal_below(-1), 0.158655254, 5e-10)
+    linear = Learn([0.], np.zeros((1, 1)), None, z, label, weight, heads=0, loss=LOGISTIC, trained="K")
+    near(linear.risk(linear.join(K=2))[0], 0.356316360213)
+    near(linear.risk(linear.join(K=2))[1][0], 0, 1e-10)
     xor = Task(np.log([.25] * 4), 1.5 * np.array([[1, 1], [-1, -1], [1, -1], [-1, 1]]), np.stack([I2] * 4),
                [[1.], [1.], [-1.], [-1.]])
     z, weight = xor.quadrature(TRAPEZOID)
     near(weight @ xor.bayes(z)[1], 0.355580399725)
+    near(weight @ (1 - np.abs(xor.bayes(z)[0][:, 0])) / 2, 0.124687998255, 5e-5)  # a kink at the boundary
+    near(2 * normal_below(1.5) * normal_below(-1.5), 0.124687998255, 1e-12)
     near(xor.affine()[0], 0, 1e-15)
 
 
 def constructions():
-    z = np.random.default_rng(1).normal(size=(500, 2)) * 4
     exact = []
     # Theorem 4.1: two heads, equal norms, and opposite means
     for share, gamma in ((.5, 1.), (.8, 1.), (.5, 3.)):
@@ -121,8 +139,21 @@ def constructions():
     m = np.array([[3., 0], [-3, 0]])
     exact.append((.5, m, noise, np.outer(m[0] + n, m[0])[None] / (noise * 9),
                   np.outer(m[0], m[0] / 9 - n)[None], denoising(np.array([.5, .5]), m, 0, noise)[1]))
+    # one head where the noise is as large as the clusters; two in R^5, where V also acts beside the means' plane
+    m = np.array([[3., 0], [0, 3]])
+    exact.append((.3, m, 4., I2[None] / 4, I2[None] / 2, denoising(np.array([.3, .7]), m, 2, 2)[1]))
+    m, gamma, noise = np.random.default_rng(2).normal(size=(2, 5)), 1., 4.
+    m *= 3 / np.linalg.norm(m, axis=1, keepdims=True)
+    s, difference, dual = gamma + noise, m[0] - m[1], np.linalg.pinv(m)  # dual[:, i].m_j = 1 if i = j, else 0
+    beside = np.eye(5) - dual @ m
+    u = np.stack([gamma / (noise * s) * np.eye(5) + (noise - gamma) / (noise * s) *
+                  np.outer(m[1 - i], difference) / (m[1 - i] @ difference) for i in range(2)])
+    v = np.stack([noise / s * np.outer(m[i], dual[:, i]) + noise / (2 * s) * beside for i in range(2)])
+    exact.append((.5, m, s, u, v, denoising(np.array([.5, .5]), m, gamma, noise)[1]))
     for share, m, s, u, v, bayes in exact:
-        learn = Learn(np.log([share, 1 - share]), m, s * np.stack([I2] * 2), z, bayes(z), heads=len(u))
+        d = m.shape[1]
+        z = np.random.default_rng(1).normal(size=(500, d)) * 4
+        learn = Learn(np.log([share, 1 - share]), m, s * np.stack([np.eye(d)] * 2), z, bayes(z), heads=len(u))
         near(learn.predict(learn.join(U=u, V=v)), bayes(z), 1e-12)
     # Proposition 4.4: a residual head, in context, for any number of clusters of one norm and any weights
     for d, clusters in ((2, 3), (8, 9)):
@@ -136,6 +167,16 @@ def constructions():
         learn = Learn(np.log(share), m, np.full((clusters, d), s), points, bayes(points))
         near(learn.predict(learn.join(U=np.eye(d) / s, V=noise / s * np.eye(d), K=(1 - 2 * noise / s) * np.eye(d))),
              bayes(points), 1e-12)
+    # the same for any norms, by a bias of the tilt: c is as far from all of up to d + 1 means
+    d, clusters, noise, gamma = 8, 9, 2., .5
+    rng = np.random.default_rng(5)
+    m, share, s = 2 * rng.normal(size=(clusters, d)), rng.dirichlet(np.ones(clusters)), gamma + noise
+    c = np.linalg.solve(2 * (m[1:] - m[0]), (m[1:] ** 2).sum(1) - (m[0] ** 2).sum())
+    task, bayes = denoising(share, m, gamma, noise)
+    points, _ = task.draw(7, 0, 0, 300)
+    learn = Learn(np.log(share), m, np.full((clusters, d), s), points, bayes(points))
+    near(learn.predict(learn.join(U=np.eye(d) / s, u=-c / s, V=noise / s * np.eye(d),
+                                  K=(1 - 2 * noise / s) * np.eye(d), k=noise / s * c)), bayes(points), 2e-12)
     # Proposition 4.3: the iterated map has the fixed points +- |m| u with u = tanh(lambda^2 u)
     m = np.array([[0., 3], [0, -3]])
     for xi, want in ((2, 0.975495825740), (4, 0)):
@@ -278,7 +319,17 @@ def draws():
     near(np.cov(z[component == 1].T), 5 * I2, .15)
     left = task.bayes(z)[1]
     points, weight = task.quadrature(48)
-    near(left.mean(), weight @ task.bayes(points)[1], 5 * left.std() / math.sqrt(1e5))
+    exact = weight @ task.bayes(points)[1]
+    near(left.mean(), exact, 5 * left.std() / math.sqrt(1e5))
+    risk, error = task.risk(1, 2, 0, 100000)
+    near((risk, error), (left.mean(), left.std(ddof=1) / math.sqrt(1e5)), 1e-12)
+    # where no tensor rule reaches, d = 20, a task that is the same along all but two directions
+    m = np.zeros((2, 20))
+    m[:, :2] = [[3, 0], [0, 3]]
+    wide = Task.denoising(np.log([.2, .8]), m, np.stack([np.eye(20)] * 2), 4.)
+    risk, error = wide.risk(3, 0, 0, 200000)
+    near(risk, exact + 18 * .8, 5 * error)
+    assert 0 < error < .01
 
 
 for check in (risks, classification, constructions, lda_exact, random_problems, draws):
