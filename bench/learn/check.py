@@ -27,6 +27,19 @@ def twice(name, *options):
     return {what: row["ours"] for what, row in numbers.items()}
 
 
+def holds(name, claims, *options):
+    """Every number with a tolerance is within it, and there are so many of them"""
+    numbers, _ = run(name, *options)
+    off = [row for row in numbers.values() if not row.get("holds", True)]
+    assert not off, off
+    assert sum("holds" in row for row in numbers.values()) == claims, (name, len(numbers))
+    return numbers
+
+
+holds("exact", 20)
+holds("descent", 20, "--steps", "1001")
+holds("kernel", 8, "--order", "24")
+
 digits = twice("digits", "--data", data, *short)
 with open(os.path.join(folder, "learn-check-digits-1", "examples.csv")) as file:
     assert all(len(line.split(",")) >= 66 for line in file)

@@ -16,11 +16,12 @@ struct result {
     FILE *numbers, *panels, *table, *curve, *text;
     char *buffer[BUFFERS];
     size_t size[BUFFERS];
-    int64_t count, off, panel_count, series_count, points;
+    int64_t count, panel_count, series_count, points;
     char panel[200], series[200];
 };
 
 static FILE *page;
+static int all_off;
 
 void result_page(FILE *to)
 {
@@ -37,11 +38,16 @@ FILE *result_file(const settings *s, const char *name)
     return file;
 }
 
+void result_folder(const settings *s)
+{
+    if (mkdir(s->out, 0777) != 0 && errno != EEXIST)
+        fail("cannot make the folder %s: %s", s->out, strerror(errno));
+}
+
 result *result_new(const settings *s)
 {
     result *r = array(1, sizeof *r);
-    if (mkdir(s->out, 0777) != 0 && errno != EEXIST)
-        fail("cannot make the folder %s: %s", s->out, strerror(errno));
+    result_folder(s);
     r->s = s;
     FILE **const parts[BUFFERS] = {&r->numbers, &r->panels, &r->table, &r->curve, &r->text};
     for (int i = 0; i < BUFFERS; i++)
@@ -85,7 +91,7 @@ void result_number(result *r, const char *what, double ours, double reference, d
     quote(r->numbers, origin);
     if (claim)
         fprintf(r->numbers, ", \"holds\": %s", far <= tolerance ? "true" : "false");
-    r->off += claim && !(far <= tolerance);
+    all_off += claim && !(far <= tolerance);
     r->count++;
     fprintf(r->table, "\"%s\",%.17g,%.17g,%.3g,\"%s\"\n", what, ours, reference, tolerance, origin);
     char beside[3][32] = {"", "", ""};
@@ -95,7 +101,7 @@ void result_number(result *r, const char *what, double ours, double reference, d
     }
     if (claim)
         snprintf(beside[2], sizeof beside[2], "%.0e%s", tolerance, far <= tolerance ? "" : " OFF");
-    fprintf(r->text, "| %-52s | %16.12g | %16s | %8s | %9s | %s |\n", what, ours, beside[0],
+    fprintf(r->text, "| %-60s | %16.12g | %16s | %8s | %9s | %s |\n", what, ours, beside[0],
             beside[1], beside[2], origin);
 }
 
@@ -174,9 +180,9 @@ void result_note(result *r, const char *text)
     fprintf(r->text, "\n%s\n", text);
 }
 
-int result_off(const result *r)
+int result_all_off(void)
 {
-    return (int)r->off;
+    return all_off;
 }
 
 static void write_settings(FILE *json, const settings *s)
@@ -209,7 +215,7 @@ static void put(const settings *s, const char *name, const char *text, size_t si
 static void show(FILE *to, const result *r)
 {
     fprintf(to,
-            "\n| %-52s | %16s | %16s | %8s | %9s | origin |\n|---|---:|---:|---:|---:|---|\n%s\n",
+            "\n| %-60s | %16s | %16s | %8s | %9s | origin |\n|---|---:|---:|---:|---:|---|\n%s\n",
             "", "ours", "reference", "apart", "tolerance", r->buffer[4]);
 }
 

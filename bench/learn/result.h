@@ -39,8 +39,11 @@ void result_map(result *r, double x0, double x1, double y0, double y1, int64_t c
 /* A file of the folder, for writing */
 FILE *result_file(const settings *s, const char *name);
 
-/* Numbers that are off by more than their tolerance so far */
-int result_off(const result *r);
+/* Makes it. */
+void result_folder(const settings *s);
+
+/* How many numbers of all results were off by more than their tolerance */
+int result_all_off(void);
 /* Prints, writes, frees; 0. */
 int result_end(result *r);
 /* Also write a section of Markdown at every result_end (NULL = no more) */

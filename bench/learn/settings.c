@@ -102,7 +102,7 @@ static void read_lines(const char *lines, const char **text)
 
 int setting_taken(const experiment *e, int i, const char **value)
 {
-    static const char common[] = "python = python3\nthreads = 0\nout = ";
+    static const char common[] = "threads = 0\nout = ";
     const char *text[SETTINGS] = {0};
     read_lines(common, text);
     read_lines(e->defaults, text);
