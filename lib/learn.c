@@ -70,8 +70,10 @@ int32_t sattn_learn_check(sattn_learn_job *job, const sattn_learn *given)
     job->part[0] = 0;
     for (int i = 0; i < PARTS; i++)
         job->part[i + 1] = job->part[i] + size[i];
+    const int64_t whole = p->queries > 0 ? SATTN_LEARN_BLOCK / p->queries : 1;
+    job->block_tasks = whole > 1 ? whole : 1;
     job->task_blocks = (p->queries + SATTN_LEARN_BLOCK - 1) / SATTN_LEARN_BLOCK;
-    job->blocks = p->tasks * job->task_blocks;
+    job->blocks = (p->tasks * job->task_blocks + job->block_tasks - 1) / job->block_tasks;
     job->covariance_width = p->covariance_kind == SATTN_COVARIANCE_FULL   ? d * d
                             : p->covariance_kind == SATTN_COVARIANCE_DIAG ? d
                                                                           : 0;
@@ -169,19 +171,22 @@ void sattn_learn_end(const sattn_learn_job *job)
 
 sattn_learn_run sattn_learn_block(const sattn_learn_job *job, int64_t block)
 {
-    const int64_t task = block / job->task_blocks, m = job->p.queries;
-    const int64_t first = block % job->task_blocks * SATTN_LEARN_BLOCK;
-    return (sattn_learn_run){task, task * m + first,
-                             m - first < SATTN_LEARN_BLOCK ? m - first : SATTN_LEARN_BLOCK};
+    const int64_t m = job->p.queries, task = block * job->block_tasks / job->task_blocks;
+    const int64_t tasks =
+        job->p.tasks - task < job->block_tasks ? job->p.tasks - task : job->block_tasks;
+    const int64_t first = block % job->task_blocks * SATTN_LEARN_BLOCK, left = tasks * m - first;
+    return (sattn_learn_run){task, tasks, task * m + first,
+                             left < SATTN_LEARN_BLOCK ? left : SATTN_LEARN_BLOCK};
 }
 
-void sattn_learn_prompt(const sattn_learn_job *job, int64_t task, int64_t queries,
+void sattn_learn_prompt(const sattn_learn_job *job, const sattn_learn_run *run,
                         sattn_mixture *mixture)
 {
     const sattn_learn *p = &job->p;
-    const int64_t first = p->shared ? 0 : task * p->components;
-    sattn_mixture_init(mixture, sizeof *mixture, 1, queries, p->components, p->width, 0,
-                       p->covariance_kind);
+    const int64_t first = p->shared ? 0 : run->task * p->components;
+    const int64_t batch = p->shared ? 1 : run->tasks;
+    sattn_mixture_init(mixture, sizeof *mixture, batch, p->heads * run->count / batch,
+                       p->components, p->width, 0, p->covariance_kind);
     mixture->log_weight = p->log_weight + first;
     mixture->mean = p->mean + first * p->width;
     mixture->covariance =
@@ -198,20 +203,21 @@ int32_t sattn_learn_threads(const sattn_learn_job *job, int32_t *inner)
     return work < 1 << 16 ? 1 : sattn_par_threads(p->threads);
 }
 
+/* All blocks are as large as the first, but for the last of a task or of all. */
 int64_t sattn_learn_workspace(const sattn_learn_job *job, int32_t inner)
 {
-    const sattn_learn *p = &job->p;
-    const int64_t last = p->queries % SATTN_LEARN_BLOCK;
+    const int64_t shapes[] = {0, job->task_blocks - 1, job->blocks - 1};
     int64_t most = 0;
-    for (int64_t i = 0; i < 2; i++) {
+    for (int i = 0; job->p.heads > 0 && job->blocks > 0 && i < 3; i++) {
+        const sattn_learn_run run = sattn_learn_block(job, shapes[i]);
         sattn_mixture m;
         int64_t bytes = 0;
-        sattn_learn_prompt(job, 0, p->heads * (i ? last : SATTN_LEARN_BLOCK), &m);
+        sattn_learn_prompt(job, &run, &m);
         m.threads = inner;
         sattn_mixture_workspace_f64(&m, &bytes);
         most = bytes > most ? bytes : most;
     }
-    return p->heads > 0 ? (most + 63) / 64 * 64 : 0;
+    return (most + 63) / 64 * 64;
 }
 
 void sattn_learn_sum(const sattn_learn_job *job, const double *parts, double *sum)

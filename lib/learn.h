@@ -14,14 +14,16 @@ enum { TILT, TILT_BIAS, VALUE, SKIP, BIAS, PARTS };
 typedef struct sattn_learn_job {
     sattn_learn p;
     int64_t part[PARTS + 1]; /* where the parts of the parameters begin, and their end */
-    int64_t task_blocks, blocks;
+    int64_t block_tasks;     /* whole tasks a block, or 1 and then */
+    int64_t task_blocks;     /* blocks a task */
+    int64_t blocks;
     int64_t covariance_width; /* numbers of a component's covariance */
     double *owned;            /* the second moments of linear attention, or NULL */
 } sattn_learn_job;
 
-/* A run of queries of one task */
+/* A run of queries of a task, or all those of several */
 typedef struct sattn_learn_run {
-    int64_t task, first, count; /* the first query's number among those of all tasks */
+    int64_t task, tasks, first, count; /* the first query's number among those of all tasks */
 } sattn_learn_run;
 
 /* Checks shapes and options. */
@@ -33,8 +35,9 @@ void sattn_learn_end(const sattn_learn_job *job);
 
 sattn_learn_run sattn_learn_block(const sattn_learn_job *job, int64_t block);
 
-/* The prompt of a task as a mixture with one batch entry of `queries` queries */
-void sattn_learn_prompt(const sattn_learn_job *job, int64_t task, int64_t queries,
+/* The prompts of a run as a mixture: a batch entry each, or one where all share it. The queries are
+ * those of the run, and the heads of a query its neighbours. */
+void sattn_learn_prompt(const sattn_learn_job *job, const sattn_learn_run *run,
                         sattn_mixture *mixture);
 
 /* Threads worth having for the job, of which the mixture's calls may take `*inner`. */

@@ -213,7 +213,7 @@ static void block(void *context, int64_t number, int32_t thread)
     double *out = s->parts + number * s->job.part[PARTS];
     memset(out, 0, (size_t)s->job.part[PARTS] * sizeof(double));
     for (int64_t q = run.first; q < run.first + run.count; q++)
-        query(s, &a, run.task, q, out);
+        query(s, &a, q / s->job.p.queries, q, out);
 }
 
 int32_t sattn_learn_hessian_f64(const sattn_learn *given, const double *parameter,

@@ -14,7 +14,7 @@ typedef struct sattn_gemm_f64 gemm;
 typedef struct {
     sattn_learn_job job;
     const double *parameter;
-    double *turned;                 /* U' [H][N][D], V' [H][D][E], K' [N][E] */
+    double *turned;                 /* U' [N][H][D], V' [H][D][E], K' [N][E] */
     double *scratch, *parts, *risk; /* [threads][...], [blocks][P], [blocks] */
     double *loss, *predicted;       /* outputs or NULL */
     int64_t scratch_size;
@@ -23,7 +23,7 @@ typedef struct {
     int64_t work_bytes;
 } pass;
 
-/* A block's arrays: [H][n][D] tilts, answers and their gradients; [n][E] predictions and theirs */
+/* A block's arrays: [n][H][D] tilts, answers and their gradients; [n][E] predictions and theirs */
 typedef struct {
     double *u, *y, *dy, *du, *stats, *f;
     char *work;
@@ -55,8 +55,8 @@ static void turn_all(const pass *s)
     const sattn_learn *p = &s->job.p;
     const int64_t d = p->width, n = p->input_width, e = p->output_width, *part = s->job.part;
     double *next = s->turned;
-    for (int64_t h = 0; h < p->heads; h++, next += n * d)
-        turn(d, n, s->parameter + part[TILT] + h * d * n, next);
+    turn(p->heads * d, n, s->parameter + part[TILT], next);
+    next += n * p->heads * d;
     for (int64_t h = 0; h < p->heads; h++, next += d * e)
         turn(e, d, s->parameter + part[VALUE] + h * e * d, next);
     turn(e, n, s->parameter + part[SKIP], next);
@@ -65,14 +65,13 @@ static void turn_all(const pass *s)
 static void forward(const pass *s, const sattn_learn_run *run, const arrays *a, sattn_mixture *m)
 {
     const sattn_learn *p = &s->job.p;
-    const int64_t d = p->width, n = p->input_width, e = p->output_width, count = run->count;
-    const double *z = p->input + run->first * n, *value = s->turned + p->heads * n * d;
+    const int64_t hd = p->heads * p->width, n = p->input_width, e = p->output_width;
+    const double *z = p->input + run->first * n, *value = s->turned + n * hd;
     const struct sattn_kernels_f64 *row = sattn_active_row()->f64;
-    for (int64_t h = 0; h < p->heads; h++)
-        row->gemm(&(gemm){count, d, n, z, n, 1, s->turned + h * n * d, d, a->u + h * count * d, d,
-                          s->parameter + s->job.part[TILT_BIAS] + h * d, 0, 1});
     if (p->heads > 0) {
-        sattn_learn_prompt(&s->job, run->task, p->heads * count, m);
+        row->gemm(&(gemm){run->count, hd, n, z, n, 1, s->turned, hd, a->u, hd,
+                          s->parameter + s->job.part[TILT_BIAS], 0, 1});
+        sattn_learn_prompt(&s->job, run, m);
         m->threads = s->inner;
         m->work = a->work;
         m->work_bytes = s->work_bytes;
@@ -81,11 +80,10 @@ static void forward(const pass *s, const sattn_learn_run *run, const arrays *a, 
         m->stats = a->stats;
         sattn_mixture_forward_f64(m);
     }
-    row->gemm(&(gemm){count, e, n, z, n, 1, value + p->heads * d * e, e, a->f, e,
+    row->gemm(&(gemm){run->count, e, n, z, n, 1, value + hd * e, e, a->f, e,
                       s->parameter + s->job.part[BIAS], 0, 1});
-    for (int64_t h = 0; h < p->heads; h++)
-        row->gemm(&(gemm){count, e, d, a->y + h * count * d, d, 1, value + h * d * e, e, a->f, e,
-                          a->f, e, 1});
+    if (p->heads > 0)
+        row->gemm(&(gemm){run->count, e, hd, a->y, hd, 1, value, e, a->f, e, a->f, e, 1});
 }
 
 /* The block's share of the gradient of the trained parts, of others nothing is written (but U goes
@@ -95,28 +93,24 @@ static void backward(const pass *s, const sattn_learn_run *run, const arrays *a,
 {
     static const double one = 1;
     const sattn_learn *p = &s->job.p;
-    const int64_t d = p->width, n = p->input_width, e = p->output_width, count = run->count;
-    const int64_t *part = s->job.part;
+    const int64_t d = p->width, hd = p->heads * d, n = p->input_width, e = p->output_width;
+    const int64_t *part = s->job.part, count = run->count;
     const double *z = p->input + run->first * n;
     const struct sattn_kernels_f64 *row = sattn_active_row()->f64;
     for (int64_t h = 0; p->trained & SATTN_LEARN_VALUE && h < p->heads; h++)
-        row->gemm(&(gemm){e, d, count, a->f, 1, e, a->y + h * count * d, d,
+        row->gemm(&(gemm){e, d, count, a->f, 1, e, a->y + h * d, hd,
                           gradient + part[VALUE] + h * e * d, d, NULL, 0, 0});
     if (p->heads > 0 && p->trained & (SATTN_LEARN_TILT | SATTN_LEARN_TILT_BIAS)) {
         for (int64_t h = 0; h < p->heads; h++)
             row->gemm(&(gemm){count, d, e, a->f, e, 1, s->parameter + part[VALUE] + h * e * d, d,
-                              a->dy + h * count * d, d, NULL, 0, 0});
+                              a->dy + h * d, hd, NULL, 0, 0});
         m->dout = a->dy;
         m->dtilt = a->du;
         sattn_mixture_backward_f64(m);
-        for (int64_t h = 0; h < p->heads; h++) {
-            const double *du = a->du + h * count * d;
-            row->gemm(&(gemm){d, n, count, du, 1, d, z, n, gradient + part[TILT] + h * d * n, n,
+        row->gemm(&(gemm){hd, n, count, a->du, 1, hd, z, n, gradient + part[TILT], n, NULL, 0, 0});
+        if (p->trained & SATTN_LEARN_TILT_BIAS)
+            row->gemm(&(gemm){1, hd, count, &one, 0, 0, a->du, hd, gradient + part[TILT_BIAS], hd,
                               NULL, 0, 0});
-            if (p->trained & SATTN_LEARN_TILT_BIAS)
-                row->gemm(&(gemm){1, d, count, &one, 0, 0, du, d,
-                                  gradient + part[TILT_BIAS] + h * d, d, NULL, 0, 0});
-        }
     }
     if (p->trained & SATTN_LEARN_SKIP)
         row->gemm(&(gemm){e, n, count, a->f, 1, e, z, n, gradient + part[SKIP], n, NULL, 0, 0});

@@ -74,8 +74,9 @@ SATTN_API int32_t sattn_learn_count(const sattn_learn *p, int64_t *count);
  *          overflowing size; SATTN_EOPTION an unknown kind, loss, part or flag, a logistic loss of
  *          a width that is not 1, or a categorical one of width 0; SATTN_EVALUE a log weight is NaN
  *          or +inf, or threads out of range; SATTN_ENOMEM.
- * Numbers: queries are taken in blocks of 192 and blocks added in their order: the same bits for
- *          any thread count and instruction set. NaN in, NaN out.
+ * Numbers: queries are taken in blocks of 192 of a task, or of as many whole tasks as have no more,
+ *          and blocks added in their order: the same bits for any thread count and instruction set.
+ *          NaN in, NaN out.
  * Threads: over blocks of queries. Memory: P + 1 doubles a block, and 192 (3 H D + 4 E) a thread,
  *          about, beside mixture.h's. */
 SATTN_API int32_t sattn_learn_risk_f64(const sattn_learn *p, const double *parameter, double *risk,
