@@ -39,6 +39,12 @@ def holds(name, claims, *options):
 holds("exact", 20)
 holds("descent", 20, "--steps", "1001")
 holds("kernel", 8, "--order", "24")
+holds("iterate", 4)
+holds("maps", 3, "--grid", "31")
+error, _ = run("concentration", "--tokens", "1024", "--queries", "1000")
+for what, row in list(error.items())[:6]:
+    print(what, row["ours"], row["reference"])
+    assert abs(row["ours"] / row["reference"] - 1) < (.05 if "slope" in what else .1), row
 
 digits = twice("digits", "--data", data, *short)
 with open(os.path.join(folder, "learn-check-digits-1", "examples.csv")) as file:

@@ -4,7 +4,17 @@
 
 #include <string.h>
 
-#define EXPERIMENTS(X) X(exact) X(descent) X(kernel) X(digits) X(classify) X(denoise) X(all)
+#define EXPERIMENTS(X)                                                                             \
+    X(exact)                                                                                       \
+    X(descent)                                                                                     \
+    X(kernel)                                                                                      \
+    X(iterate)                                                                                     \
+    X(maps)                                                                                        \
+    X(concentration)                                                                               \
+    X(digits)                                                                                      \
+    X(classify)                                                                                    \
+    X(denoise)                                                                                     \
+    X(all)
 
 #define DECLARE(name) extern const experiment experiment_##name;
 #define POINT(name) &experiment_##name,
