@@ -221,6 +221,24 @@ class Learn:
                                                _pointer(direction), _pointer(product)))
         return product
 
+    def spectrum(self, parameter):
+        """Eigenvalues [T], falling, and vectors [T, P] of the Hessian of the trained parameters"""
+        parameter, count = _array("parameter", parameter, (self.count,)), _I64()
+        _check(library.sattn_learn_spectrum_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                                ctypes.byref(count), None, None))
+        value, vector = np.empty(count.value), np.empty((count.value, self.count))
+        _check(library.sattn_learn_spectrum_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                                ctypes.byref(count), _pointer(value), _pointer(vector)))
+        return value, vector
+
+    def iterate(self, parameter, steps):
+        """z <- f(z) from the queries -> points [.., N] and the lengths of the last step"""
+        parameter = _array("parameter", parameter, (self.count,))
+        point, moved = np.empty(self.shape + (self.descriptor.input_width,)), np.empty(self.shape)
+        _check(library.sattn_learn_iterate_f64(ctypes.byref(self.descriptor), _pointer(parameter),
+                                               _I64(steps), _pointer(point), _pointer(moved)))
+        return point, moved
+
 
 class Train:
     """A training that can be continued: `parameter`, `moment` and `step` are its state, what a checkpoint keeps.

@@ -106,6 +106,29 @@ SATTN_API int32_t sattn_learn_least_f64(const sattn_learn *p, double *risk, doub
 SATTN_API int32_t sattn_learn_hessian_f64(const sattn_learn *p, const double *parameter,
                                           const double *direction, double *product);
 
+/* Eigenvalues and vectors of the Hessian of R as a function of the trained parameters, of which
+ * there are T = *count: at a minimum the values that are 0 but for rounding count the dimension of
+ * its kernel, flat directions; a negative one at a critical point makes that a strict saddle.
+ *
+ * Shapes:  parameter [P], value [T] falling, vector [T][P] orthonormal, 0 where not trained, the
+ *          largest entry positive. Outputs may be NULL; with count alone nothing is computed.
+ * Errors:  as sattn_learn_risk_f64.
+ * Numbers: values within some T 2^-52 of the largest in magnitude, beside the rounding of the
+ *          Hessian. The same bits for any thread count and instruction set. NaN in, all NaN.
+ * Threads: as sattn_learn_hessian_f64, T times. Memory: 2 T^2 + 3 T + 2 P doubles beside its.
+ * Source:  cyclic Jacobi rotations: Golub, Van Loan, "Matrix Computations", 8.5. Since: 0.3 */
+SATTN_API int32_t sattn_learn_spectrum_f64(const sattn_learn *p, const double *parameter,
+                                           int64_t *count, double *value, double *vector);
+
+/* The iterated map z <- f(z), `steps` times from the queries: where it leads is a fixed point once
+ * the last step's length `moved` is of rounding size. Target is not read.
+ *
+ * Shapes:  point [B][M][N], moved [B][M]; either may be NULL. E = N.
+ * Errors:  as sattn_learn_predict_f64; SATTN_ESIZE steps < 0 or E is not N.
+ * Numbers, Threads: as sattn_learn_predict_f64. Memory: 2 B M N doubles. Since: 0.3 */
+SATTN_API int32_t sattn_learn_iterate_f64(const sattn_learn *p, const double *parameter,
+                                          int64_t steps, double *point, double *moved);
+
 #ifdef __cplusplus
 }
 #endif

@@ -102,6 +102,64 @@ Test(learn, queries_are_alone)
     check_same(some.predicted, all.predicted, B * M * E);
 }
 
+/* The eigenvalue problem's own answer: H v = value v, on every row and any number of threads. */
+EACH_ROW(learn, spectrum)
+{
+    static double value[P], vector[P * P], want[P], product[P];
+    sattn_learn p = problem(0, 0);
+    int64_t count = 0;
+    p.trained = SATTN_LEARN_TILT | SATTN_LEARN_BIAS;
+    check(sattn_learn_spectrum_f64(&p, parameter, &count, NULL, NULL) == SATTN_OK);
+    check(count == H * D * N + E);
+    sattn_isa_set(SATTN_ISA_SCALAR);
+    check(sattn_learn_spectrum_f64(&p, parameter, NULL, want, vector) == SATTN_OK);
+    for (int64_t i = 0; i < count; i++) {
+        check(sattn_learn_hessian_f64(&p, parameter, vector + i * P, product) == SATTN_OK);
+        for (int64_t j = 0; j < P; j++)
+            check(fabs(product[j] - want[i] * vector[i * P + j]) < 1e-13 * (1 + fabs(want[0])));
+        check(i == 0 || want[i] <= want[i - 1]);
+    }
+    sattn_isa_set(*isa);
+    for (p.threads = 1; p.threads < 6; p.threads += 2) {
+        check(sattn_learn_spectrum_f64(&p, parameter, &count, value, NULL) == SATTN_OK);
+        check_same(value, want, count);
+    }
+    input[0] = (double)NAN;
+    check(sattn_learn_spectrum_f64(&p, parameter, NULL, value, vector) == SATTN_OK);
+    check(isnan(value[0]) && isnan(value[count - 1]) && isnan(vector[0]) && vector[P - 1 - E] == 0);
+    check(sattn_learn_spectrum_f64(&p, NULL, NULL, value, NULL) == SATTN_ENULL);
+    p.trained = 32;
+    check(sattn_learn_spectrum_f64(&p, parameter, NULL, value, NULL) == SATTN_EOPTION);
+}
+
+Test(learn, iterated)
+{
+    enum { STEPS = 5 };
+    static double at[B * M * N], point[B * M * N], moved[B * M], square[P + N * N];
+    sattn_learn p = problem(0, 0);
+    check(E == N || sattn_learn_iterate_f64(&p, parameter, 1, point, moved) == SATTN_ESIZE);
+    p.heads = 0, p.output_width = N, p.target = NULL;
+    rng r = seed_of(9);
+    random_fill(&r, square, N * N + N, -.4, .4);
+    check(sattn_learn_iterate_f64(&p, square, STEPS, point, moved) == SATTN_OK);
+    memcpy(at, input, sizeof at);
+    p.input = at;
+    for (int i = 0; i < STEPS - 1; i++)
+        check(sattn_learn_predict_f64(&p, square, at) == SATTN_OK);
+    for (int64_t q = 0; q < B * M; q++) {
+        long double squares = 0;
+        for (int64_t i = q * N; i < (q + 1) * N; i++)
+            squares += ((long double)point[i] - at[i]) * ((long double)point[i] - at[i]);
+        check(fabsl(moved[q] - sqrtl(squares)) <= 1e-15L + 1e-14L * sqrtl(squares));
+    }
+    check(sattn_learn_predict_f64(&p, square, at) == SATTN_OK);
+    check_same(point, at, B * M * N);
+    check(sattn_learn_iterate_f64(&p, square, -1, point, moved) == SATTN_ESIZE);
+    check(sattn_learn_iterate_f64(&p, NULL, 1, point, moved) == SATTN_ENULL);
+    p.input = NULL;
+    check(sattn_learn_iterate_f64(&p, square, 1, point, moved) == SATTN_ENULL);
+}
+
 Test(learn, nothing_outside_is_written)
 {
     for (int place = ROOMY; place <= BEGINS; place++) {

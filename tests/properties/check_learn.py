@@ -185,6 +185,15 @@ def constructions():
         for _ in range(400):
             point = task.bayes(point)[0]
         near(point, [[0, 3 * want], [0, -3 * want]], 1e-9)
+        # by the head of Proposition C.3, n = (1, 0)
+        n = np.array([1., 0])
+        learn = Learn(np.log([.5, .5]), m, xi ** 2 * np.stack([I2] * 2), [[.3, .7], [.3, -.7]], np.zeros((2, 2)))
+        head = learn.join(U=np.outer(m[0] + n, m[0]) / (xi ** 2 * 9), V=np.outer(m[0], m[0] / 9 - n))
+        point, moved = learn.iterate(head, 400)
+        near(point, [[0, 3 * want], [0, -3 * want]], 1e-9)
+        near(moved, 0, 1e-12)
+        near(learn.iterate(head, 1)[0], learn.predict(head), 0)
+        near(learn.iterate(head, 0)[0], learn.arrays["input"], 0)
 
 
 def lda_exact():
@@ -228,7 +237,9 @@ def lda_exact():
         near(learn.risk(parameter)[1], 0, 1e-9)
         trained = np.flatnonzero(learn.join(U=1, V=1))
         values = np.linalg.eigvalsh(learn.hessian(parameter)[np.ix_(trained, trained)])
-        kernel.append(int((np.abs(values) < 1e-9 * values.max()).sum()))
+        got = learn.spectrum(parameter)[0]
+        near(got, values[::-1], 1e-14 * values.max())
+        kernel.append(int((np.abs(got) < 1e-9 * got[0]).sum()))
     assert kernel == [5, 6], kernel
 
 
@@ -297,6 +308,12 @@ def random_problems():
         ends = [learn.risk(parameter + x * h * direction)[1] for x in (-2, -1, 1, 2)]
         bend = (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * h)
         product = learn.hessian(parameter, direction)
+        if trial % 10 == 0:
+            whole, (value, vector) = learn.hessian(parameter), learn.spectrum(parameter)
+            kept = np.flatnonzero(~off)
+            near(value, np.linalg.eigvalsh(whole[np.ix_(kept, kept)])[::-1], 1e-13 * np.abs(whole).max() * len(kept))
+            near(vector @ vector.T, np.eye(len(kept)), 1e-13)
+            near(vector.T @ (value[:, None] * vector), whole, 1e-13 * np.abs(whole).max() * len(kept))
         assert np.abs(product - bend).max() < 1e-8 * max(1, np.abs(bend).max(), np.abs(ends).max()), trial
         near(learn.losses(parameter)[1].shape, (b, m))
         share = {SQUARED: np.ones((b, m, 1)), LOGISTIC: np.concatenate([target, 1 - target], -1),
