@@ -80,6 +80,30 @@ class Task:
         return cls(log_weight, mean, clean + noise * np.eye(clean.shape[-1]), mean, clean,
                    np.trace(clean, axis1=1, axis2=2), **more)
 
+    @classmethod
+    def classification(cls, log_weight, mean, covariance, label, **more):
+        """Query x from the mixture, target the label of its component: [C] numbers, or [C, E], one-hot for instance."""
+        label = np.asarray(label, float)
+        return cls(log_weight, mean, covariance, label[:, None] if label.ndim == 1 else label, **more)
+
+    @classmethod
+    def regressions(cls, log_weight, mean, covariance, slope, noise=0., **more):
+        """Query x from the mixture, target slope x + N(0, noise I) with its component's slope [C, E, N]"""
+        slope, covariance = np.asarray(slope, float), np.asarray(covariance, float)
+        cross = slope @ covariance
+        return cls(log_weight, mean, covariance, np.einsum("cei,ci->ce", slope, mean), cross,
+                   np.einsum("cei,cei->c", cross, slope) + noise * slope.shape[1], **more)
+
+    def joint(self):
+        """The law of the tokens (z, y) of `prompt`, a mixture: log_weight, mean [C, N + E], covariance"""
+        a, e = self.arrays, self.value_width
+        cross = a.get("cross", np.zeros((self.components, e, self.width)))
+        known = cross @ np.linalg.solve(a["covariance"], np.swapaxes(cross, 1, 2))
+        left = a.get("value_variance", np.zeros(self.components)) - np.trace(known, axis1=1, axis2=2)
+        values = known + left[:, None, None] / max(e, 1) * np.eye(e)
+        covariance = np.block([[a["covariance"], np.swapaxes(cross, 1, 2)], [cross, values]])
+        return a["log_weight"], np.concatenate([a["mean"], a["value_mean"]], 1), covariance
+
     def bayes(self, z):
         """-> E[y | z] [n, E] and E[|y - E[y | z]|^2 | z] [n]"""
         z = _array("z", z, (len(z), self.width))

@@ -349,6 +349,43 @@ def draws():
     assert 0 < error < .01
 
 
-for check in (risks, classification, constructions, lda_exact, random_problems, draws):
+def in_context():
+    """One set of weights for all tasks: a head whose tokens are (x, y) and whose queries are x"""
+    rng = np.random.default_rng(4)
+    d, clusters = 4, 5
+    a = rng.normal(size=(d, d))
+    gamma = a @ a.T / d + np.eye(d)
+    inverse, tall = np.linalg.inv(gamma), np.stack([gamma] * clusters)
+    for trial in range(4):
+        # clusters of one norm in the metric of gamma; more than two classes in half of the trials
+        m = rng.normal(size=(clusters, d))
+        m *= 2 / np.sqrt(np.einsum("ci,ij,cj->c", m, inverse, m))[:, None]
+        log_weight = np.log(rng.dirichlet(np.ones(clusters)))
+        label = rng.choice([-1., 1], clusters) if trial % 2 else np.eye(3)[rng.integers(3, size=clusters)]
+        slope = rng.normal(size=(clusters, 2, d))
+        slope -= np.einsum("cei,ci,cj->cej", slope, m, m) / (m ** 2).sum(1)[:, None, None]  # slope m = 0
+        for task, noise in ((Task.classification(log_weight, m, tall, label), 0),
+                            (Task.regressions(log_weight, m, tall, slope, .3), .3)):
+            e = task.value_width
+            z, _ = task.draw(1, trial, 0, 300)
+            target, left = task.bayes(z)
+            learn = Learn(*task.joint(), z, target)
+            head = learn.join(U=np.vstack([inverse, np.zeros((e, d))]), V=np.hstack([np.zeros((e, d)), np.eye(e)]))
+            near(learn.predict(head), target, 1e-12)
+            logit = log_weight + z @ inverse @ m.T
+            beta = np.exp(logit - logit.max(1, keepdims=True))
+            beta /= beta.sum(1, keepdims=True)
+            each = np.einsum("cei,qi->qce", slope, z) if noise else task.arrays["value_mean"][None]
+            near(target, np.einsum("qc,qce->qe", beta, each + 0 * beta[..., None]), 1e-12)
+            near(left, (beta * ((each - target[:, None]) ** 2).sum(2)).sum(1) + noise * e, 1e-12)
+            token, component = task.prompt(3, trial, 0, 100000)
+            weights, mean, covariance = task.joint()
+            c = int(np.argmax(weights))
+            mine = token[component == c]
+            near(mine.mean(0), mean[c], 5 * np.sqrt(np.trace(covariance[c]) / len(mine)))
+            near(np.cov(mine.T), covariance[c], .05 * np.trace(covariance[c]))
+
+
+for check in (risks, in_context, classification, constructions, lda_exact, random_problems, draws):
     check()
     print(check.__name__, "holds")
