@@ -83,7 +83,7 @@ static int run(const settings *s)
     result_series(r, "u = tanh(lambda^2 u)", "dashed grey");
     for (double l = .5; l < 3; l += .01)
         result_point(r, l, fixed_point(l));
-    result_series(r, "iterated attention", "points best");
+    result_series(r, "iterated Bayes predictor", "points best");
     for (double l = .5; l < 3; l += .1) {
         population *p = denoising(2, half, poles, 0, 9 / (l * l), 1, 1);
         double z[2] = {0, 3}, next[2];
