@@ -5,11 +5,9 @@
  * vector load of B feeds `rows` FMAs, one broadcast of A feeds `vectors`. 8 x 3 uses 28 of 32
  * registers, 4 x 3 all 16; with at most 1 load for 2 FMAs neither A nor B needs packing. Each
  * element of C is one chain of FMAs in the order of p. */
-#include "vec.h"
+#include "gemm_narrow.h"
 
 enum { ROWS = V_REGISTERS == 32 ? 8 : 4, VECTORS = 3 };
-
-typedef struct T(sattn_gemm) gemm;
 
 static inline V load(const R *p, const int whole, int64_t tail)
 {
@@ -103,6 +101,10 @@ static void strip_of(const gemm *g, int64_t j, int64_t vectors, int64_t tail)
 
 void K(gemm)(const gemm *g)
 {
+    if (is_narrow(g)) {
+        narrow(g);
+        return;
+    }
     for (int64_t j = 0; j < g->n;) {
         const int64_t left = (g->n - j + VL - 1) / VL; /* vectors, the last perhaps ragged */
         const int64_t take = left == 4        ? 2

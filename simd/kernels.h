@@ -22,6 +22,9 @@
  */
 #define SATTN_BATCH_ROWS 128
 
+/* Columns of B up to which a matrix product works along the rows of A, as for a few queries. */
+#define SATTN_NARROW 8
+
 /* The elements of some rows in memory: element j of row r is number r row + j col. */
 typedef struct sattn_operand {
     void *data; /* NULL: there is none */

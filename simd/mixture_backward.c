@@ -37,20 +37,21 @@ static void pull_keys(const pull *p, const components *c, const R *w, const R *b
 {
     const int64_t d = c->width;
     key_gradients(p, c, w, b, z);
-    product(d, c->count * d, vector_lanes(p->lanes), c->covariance, 1, d, z, SATTN_TILE, NULL,
+    product(d, c->count * d, product_lanes(p->lanes), c->covariance, 1, d, z, SATTN_TILE, NULL,
             p->dtilt);
 }
 
 /* dtilt += sum_k X_k' (w_k dout) */
 static void pull_crosses(const pull *p, const components *c, const R *w, R *z)
 {
-    const int64_t d = c->width, e = c->value_width, n = vector_lanes(p->lanes);
+    const int64_t d = c->width, e = c->value_width;
     for (int64_t k = 0; k < c->count; k++)
-        for (int64_t q = 0; q < n; q += VL)
+        for (int64_t q = 0; q < vector_lanes(p->lanes); q += VL)
             for (int64_t x = q; x < e * SATTN_TILE; x += SATTN_TILE)
                 v_store(z + k * e * SATTN_TILE + x,
                         v_mul(v_load(w + k * p->plane_row + q), v_load(p->dout + x)));
-    product(d, c->count * e, n, c->cross, 1, d, z, SATTN_TILE, NULL, p->dtilt);
+    product(d, c->count * e, product_lanes(p->lanes), c->cross, 1, d, z, SATTN_TILE, NULL,
+            p->dtilt);
 }
 
 /* dtilt += x * (A' plane), element by element; A' plane goes through scratch */
@@ -58,7 +59,7 @@ static void pull_scaled(const pull *p, const components *c, const R *x, const R 
 {
     const int64_t d = c->width;
     clear(d, scaled);
-    product(d, c->count, vector_lanes(p->lanes), c->covariance, 1, d, plane, p->plane_row, NULL,
+    product(d, c->count, product_lanes(p->lanes), c->covariance, 1, d, plane, p->plane_row, NULL,
             scaled);
     for (int64_t i = 0; i < d * SATTN_TILE; i += VL)
         v_store(p->dtilt + i, v_fma(v_load(x + i), v_load(scaled + i), v_load(p->dtilt + i)));
@@ -83,7 +84,7 @@ static void pull_sums(const pull *p, const components *c, const R *w, const R *b
         return;
     weigh_turned(p, c, w, b, t, y);
     if (c->rank)
-        product(c->width, c->count * c->rank, vector_lanes(p->lanes), c->factor, 1, c->width, t,
+        product(c->width, c->count * c->rank, product_lanes(p->lanes), c->factor, 1, c->width, t,
                 SATTN_TILE, NULL, p->dtilt);
     pull_scaled(p, c, p->tilt, b, t);
     if (!c->joint)
@@ -93,7 +94,8 @@ static void pull_sums(const pull *p, const components *c, const R *w, const R *b
 /* b := dout . value_k, with y = F'dout */
 static void slopes_of(const pull *p, const components *c, const R *t, R *y, R *b)
 {
-    const int64_t n = vector_lanes(p->lanes), d = c->width, e = c->value_width;
+    const int64_t n = product_lanes(p->lanes), d = c->width, e = c->value_width;
+    clear_rest(c->count, p->lanes, b, p->plane_row);
     gemm g = {c->count, n,
               e,        c->joint ? c->value_mean : c->mean,
               e,        1,
@@ -135,7 +137,7 @@ void K(mixture_pull)(const pull *p)
             slopes_of(p, &c, key, turned, b);
         for (int64_t i = 0; i < c.count; i++)
             weigh(p, w + i * p->plane_row, b + i * p->plane_row);
-        product(d, c.count, vector_lanes(p->lanes), c.mean, 1, d, b, p->plane_row, NULL, p->dtilt);
+        product(d, c.count, product_lanes(p->lanes), c.mean, 1, d, b, p->plane_row, NULL, p->dtilt);
         if (c.kind == FULL)
             pull_keys(p, &c, w, b, key);
         else

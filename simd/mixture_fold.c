@@ -40,42 +40,50 @@ static void weigh(const fold *f, int64_t count, const R *logit, R *p, R *factor)
 
 /* state rows i .. i + rows - 1 of one group of lanes; `rows` is a constant at every call, so that
  * the sums stay in registers. */
-static inline __attribute__((always_inline)) void add_rows(R *state, const int rows, int64_t width,
+static inline __attribute__((always_inline)) void add_rows(R *state, const int rows,
+                                                           const int vectors, int64_t width,
                                                            int64_t count, const R *p,
                                                            const R *factor, const R *value)
 {
     V acc[4][GROUP];
     for (int r = 0; r < rows; r++)
-        for (int v = 0; v < GROUP; v++)
+        for (int v = 0; v < vectors; v++)
             acc[r][v] = v_mul(v_load(state + r * SATTN_TILE + v * VL), v_load(factor + v * VL));
     for (int64_t k = 0; k < count; k++, value += width * SATTN_TILE, p += SATTN_TILE)
         for (int r = 0; r < rows; r++)
-            for (int v = 0; v < GROUP; v++)
+            for (int v = 0; v < vectors; v++)
                 acc[r][v] =
                     v_fma(v_load(p + v * VL), v_load(value + r * SATTN_TILE + v * VL), acc[r][v]);
     for (int r = 0; r < rows; r++)
-        for (int v = 0; v < GROUP; v++)
+        for (int v = 0; v < vectors; v++)
             v_store(state + r * SATTN_TILE + v * VL, acc[r][v]);
+}
+
+static inline __attribute__((always_inline)) void add_values_of(const int vectors, int64_t e,
+                                                                int64_t count, const R *p,
+                                                                const R *factor, const R *value,
+                                                                R *state)
+{
+    int64_t i = 0;
+    for (; i + 4 <= e; i += 4)
+        add_rows(state + i * SATTN_TILE, 4, vectors, e, count, p, factor, value + i * SATTN_TILE);
+    for (; i < e; i++)
+        add_rows(state + i * SATTN_TILE, 1, vectors, e, count, p, factor, value + i * SATTN_TILE);
 }
 
 static void add_values(const fold *f, int64_t count, const R *p, const R *factor, const R *value)
 {
     const int64_t e = f->components->value_width;
-    for (int64_t at = 0; at < group_lanes(f->lanes); at += GROUP * VL) {
-        int64_t i = 0;
-        for (; i + 4 <= e; i += 4)
-            add_rows(f->state + i * SATTN_TILE + at, 4, e, count, p + at, factor + at,
-                     value + i * SATTN_TILE + at);
-        for (; i < e; i++)
-            add_rows(f->state + i * SATTN_TILE + at, 1, e, count, p + at, factor + at,
-                     value + i * SATTN_TILE + at);
-    }
+    if (f->lanes <= VL)
+        add_values_of(1, e, count, p, factor, value, f->state);
+    for (int64_t at = 0; f->lanes > VL && at < group_lanes(f->lanes); at += GROUP * VL)
+        add_values_of(GROUP, e, count, p + at, factor + at, value + at, f->state + at);
 }
 
 /* Sums of products: r state + sum_k p_k m_k + u sum_k p_k s_k + sum_k F_k (p_k F_k'u) */
 static void add_sums(const fold *f, const components *c, const R *p, const R *factor, R *turned)
 {
-    const int64_t n = vector_lanes(f->lanes), d = c->width, e = c->value_width;
+    const int64_t n = product_lanes(f->lanes), d = c->width, e = c->value_width;
     for (int64_t i = 0; i < e; i++)
         for (int64_t q = 0; q < n; q += VL) {
             R *state = f->state + i * SATTN_TILE + q;

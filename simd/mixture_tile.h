@@ -24,6 +24,12 @@ enum { ZERO = 0, DIAG = 1, FULL = 2 };
 typedef struct T(sattn_components) components;
 typedef struct T(sattn_gemm) gemm;
 
+/* Lanes of a matrix product: few ones are not rounded up, the product has a way of its own then. */
+static inline int64_t product_lanes(int64_t lanes)
+{
+    return lanes <= SATTN_NARROW ? lanes : vector_lanes(lanes);
+}
+
 static inline int64_t group_lanes(int64_t lanes)
 {
     return (lanes + GROUP * VL - 1) / (GROUP * VL) * (GROUP * VL);
@@ -93,15 +99,23 @@ static inline void clear(int64_t rows, R *tile)
  */
 static inline void clear_idle(int64_t lanes, int64_t rows, R *tile)
 {
-    if (vector_lanes(lanes) < group_lanes(lanes))
+    if (product_lanes(lanes) < group_lanes(lanes))
         clear(rows, tile);
+}
+
+/* Idle lanes of a computed vector that a product does not write */
+static inline void clear_rest(int64_t rows, int64_t lanes, R *x, int64_t row)
+{
+    for (int64_t i = 0; product_lanes(lanes) < vector_lanes(lanes) && i < rows; i++)
+        for (int64_t q = 0; q < vector_lanes(lanes); q += VL)
+            v_store(x + i * row + q, v_set(0));
 }
 
 /* key[k][i] = m_k + S_k u of every component, kind FULL */
 static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R *key)
 {
     const int64_t d = c->width;
-    product(c->count * d, d, vector_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE, c->mean,
+    product(c->count * d, d, product_lanes(lanes), c->covariance, d, 1, tilt, SATTN_TILE, c->mean,
             key);
 }
 
@@ -109,7 +123,7 @@ static inline void keys_of(const components *c, const R *tilt, int64_t lanes, R 
 static inline void turn(const components *c, const R *x, int64_t lanes, R *turned)
 {
     const gemm g = {c->count * c->rank,
-                    vector_lanes(lanes),
+                    product_lanes(lanes),
                     c->width,
                     c->factor,
                     c->width,
@@ -138,8 +152,29 @@ static inline void add_dot(int64_t width, int64_t lanes, const R *x, const R *y,
 /* value[k][i] = v_k + X_k u of every component */
 static inline void values_of(const components *c, const R *tilt, int64_t lanes, R *value)
 {
-    product(c->count * c->value_width, c->cross ? c->width : 0, vector_lanes(lanes), c->cross,
+    product(c->count * c->value_width, c->cross ? c->width : 0, product_lanes(lanes), c->cross,
             c->width, 1, tilt, SATTN_TILE, c->value_mean, value);
+}
+
+/* dot of some vectors, a constant at every call */
+static inline __attribute__((always_inline)) void dot_of(int64_t width, const int vectors,
+                                                         const R *x, const R *y, const R *shift,
+                                                         R scale, R start, R *sum)
+{
+    V acc[2][GROUP];
+    for (int v = 0; v < vectors; v++)
+        acc[0][v] = acc[1][v] = v_set(0);
+    for (int64_t i = 0; i < width; i += 2)
+        for (int odd = 0; odd < 2 && i + odd < width; odd++) {
+            const V s = v_set(shift ? shift[i + odd] : 0);
+            for (int v = 0; v < vectors; v++) {
+                const int64_t at = (i + odd) * SATTN_TILE + v * VL;
+                const V yi = v_load(y + at);
+                acc[odd][v] = v_fma(v_load(x + at), shift ? v_add(s, yi) : yi, acc[odd][v]);
+            }
+        }
+    for (int v = 0; v < vectors; v++)
+        v_store(sum + v * VL, v_fma(v_set(scale), v_add(acc[0][v], acc[1][v]), v_set(start)));
 }
 
 /* sum_i x_i (y_i + shift_i), shift may be NULL; even and odd i apart, which doubles the chains in
@@ -147,21 +182,10 @@ static inline void values_of(const components *c, const R *tilt, int64_t lanes, 
 static inline void dot(int64_t width, int64_t lanes, const R *x, const R *y, const R *shift,
                        R scale, R start, R *sum)
 {
-    for (int64_t at = 0; at < group_lanes(lanes); at += GROUP * VL) {
-        V acc[2][GROUP] = {{v_set(0), v_set(0), v_set(0)}, {v_set(0), v_set(0), v_set(0)}};
-        for (int64_t i = 0; i < width; i += 2)
-            for (int odd = 0; odd < 2 && i + odd < width; odd++) {
-                const V s = v_set(shift ? shift[i + odd] : 0);
-                for (int v = 0; v < GROUP; v++) {
-                    const int64_t at_i = (i + odd) * SATTN_TILE + at + v * VL;
-                    const V yi = v_load(y + at_i);
-                    acc[odd][v] = v_fma(v_load(x + at_i), shift ? v_add(s, yi) : yi, acc[odd][v]);
-                }
-            }
-        for (int v = 0; v < GROUP; v++)
-            v_store(sum + at + v * VL,
-                    v_fma(v_set(scale), v_add(acc[0][v], acc[1][v]), v_set(start)));
-    }
+    if (lanes <= VL)
+        dot_of(width, 1, x, y, shift, scale, start, sum);
+    for (int64_t at = 0; lanes > VL && at < group_lanes(lanes); at += GROUP * VL)
+        dot_of(width, GROUP, x + at, y + at, shift, scale, start, sum + at);
 }
 
 /* Keys and logits of kind FULL: log weight + u.m + u'S u / 2 = log weight + u.(m + key) / 2 */
@@ -179,7 +203,8 @@ static inline void key_logits(const components *c, const R *tilt, int64_t lanes,
 static inline void sum_logits(const components *c, const R *tilt, const R *half, int64_t lanes,
                               R *turned, R *logit, int64_t logit_row)
 {
-    const int64_t n = vector_lanes(lanes), d = c->width;
+    const int64_t n = product_lanes(lanes), d = c->width;
+    clear_rest(c->count, lanes, logit, logit_row);
     gemm g = {c->count,   n,     d,         c->mean,       d, 1, tilt,
               SATTN_TILE, logit, logit_row, c->log_weight, 1, 0};
     K(gemm)(&g);

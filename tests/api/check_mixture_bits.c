@@ -111,7 +111,7 @@ EACH_ROW(mixture_bits, roundings)
 /* Query q of batch entry b on its own: decode gives the bits of prefill. */
 static void check_alone(problem *x, int64_t b, int64_t q)
 {
-    real out[16], cgf[1], weight[70], dtilt[16], stats[2];
+    real out[64], cgf[1], weight[70], dtilt[64], stats[2];
     sattn_mixture one = x->p;
     for (int i = 0; i < INPUTS; i++)
         *pointer_of(&one, i) = x->a[i].data ? cell(&x->a[i], b, 0, 0) : NULL;
@@ -137,6 +137,27 @@ EACH_ROW(mixture_bits, one_query_alone)
             const shape s = variant(i, kind);
             problem x = solved(&s);
             for (int64_t q = 0; q < s.queries; q += 5)
+                check_alone(&x, q % 2, q);
+            release_guarded();
+        }
+}
+
+/* So wide that the products of a query alone go along the rows of the matrices */
+EACH_ROW(mixture_bits, wide_query_alone)
+{
+    sattn_isa_set(*isa);
+    EACH_KIND (kind)
+        for (int64_t value_width = 0; value_width <= 35; value_width += 35) {
+            problem x = solved(&(shape){.seed = 3,
+                                        .batch = 2,
+                                        .queries = 49,
+                                        .components = 19,
+                                        .kind = kind,
+                                        .width = 37,
+                                        .value_width = value_width,
+                                        .cross = 1,
+                                        .reach = 0.5});
+            for (int64_t q = 0; q < 49; q += 16)
                 check_alone(&x, q % 2, q);
             release_guarded();
         }

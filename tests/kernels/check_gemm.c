@@ -79,6 +79,17 @@ EACH_ROW(gemm, starts)
                     check_product(*isa, &r, m, n, k, start);
 }
 
+/* Few columns, squares of A whole and ragged, in both directions */
+EACH_ROW(gemm, narrow)
+{
+    rng r = seed_of(3);
+    for (int start = 0; start < STARTS; start++)
+        for (int64_t m = 7; m <= 17; m++)
+            for (int64_t n = 1; n <= SATTN_NARROW + 1; n++)
+                for (int64_t k = 7; k <= 35; k += 1 + random_below(&r, 5))
+                    check_product(*isa, &r, m, n, k, start);
+}
+
 /* A NaN or infinity in one element of A reaches that row of C alone, in B that column alone. */
 EACH_ROW(gemm, nan_stays)
 {
