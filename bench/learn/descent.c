@@ -119,7 +119,7 @@ static int run(const settings *s)
         one(r, s, i);
     progress_end();
     result_note(r, "References: an independent program in another language, same quadrature. The "
-                   "paper's Fig. 2 has the setting of D4 with fresh draws (experiment sgd).");
+                   "paper's Fig. 2 has the setting of D4 with fresh draws.");
     return result_end(r);
 }
 
