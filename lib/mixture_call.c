@@ -3,6 +3,7 @@
 #include "check.h"
 #include "par.h"
 
+#include <float.h>
 #include <stddef.h>
 
 typedef FN(sattn_call) call;
@@ -76,6 +77,15 @@ static int32_t check_log_weights(const call *k)
     return SATTN_OK;
 }
 
+/* The negative of a centre, or 0 (no centring of that coordinate) where it is so large that the
+ * difference with the largest number would overflow, as its sum may have done. */
+static real safe_centre(double x)
+{
+    const double limit =
+        sizeof(real) == 4 ? (double)FLT_MAX * FLT_EPSILON / 4 : DBL_MAX * DBL_EPSILON / 4;
+    return x > -limit && x < limit ? (real)x : 0;
+}
+
 /* centre = sum of weight times mean over the sum of weights; then mean - centre. The answer does
  * not depend on the centre but for rounding: logits shift together, the output shifts back. */
 static void centre_means(void *context, int64_t b, int32_t thread)
@@ -106,7 +116,7 @@ static void centre_means(void *context, int64_t b, int32_t thread)
                                                  centre, d, centre, 0, 1});
     }
     for (int64_t i = 0; i < d && sum > 0; i++)
-        centre[i] = (real)(-centre[i] / sum);
+        centre[i] = safe_centre(-centre[i] / sum);
     for (int64_t at = 0; at < c; at = first + count) {
         first = at;
         count = next_run(log_weight, &first, c);

@@ -114,9 +114,11 @@ SATTN_API int32_t sattn_mixture_workspace_f64(const sattn_mixture *p, int64_t *b
  *          SATTN_EVALUE a log weight is NaN or +inf, or threads out of range; SATTN_EALIAS the span
  *          of an output overlaps that of an input or output; SATTN_EWORKSPACE; SATTN_ENOMEM.
  * Numbers: C = 1 gives exactly out = m + S u up to the rounding of that sum. Means are centred
- *          inside, so that a common offset costs no accuracy. No component of weight > 0: out = 0,
- *          cgf = -inf, w = 0. A NaN in a query makes that query's outputs NaN and no others.
- *          A logit of +inf (overflow) gives NaN. Bounds: docs/accuracy.md.
+ *          inside, so that a common offset costs no accuracy; a coordinate whose centre is beyond
+ *          1e31 (f64: 5e291) is not, as differences might overflow. No component of weight > 0:
+ *          out = 0, cgf = -inf, w = 0. A NaN in a query makes that query's outputs NaN and no
+ *          others. A logit of +inf (overflow) gives NaN, in backward dout . (value - out) likewise.
+ *          Bounds: docs/accuracy.md.
  * Threads: over tiles of queries, or over blocks of components when there are few queries.
  * Memory:  a few D x 48 tiles a thread and a centred copy of the means; never M x C x D. */
 SATTN_API int32_t sattn_mixture_forward_f32(const sattn_mixture *p);

@@ -4,6 +4,8 @@
 #include "problem.h"
 #include "sattn/softmax.h"
 
+#include <float.h>
+
 /* A small problem, values = keys */
 enum { MOST = 36 };
 typedef struct {
@@ -212,6 +214,27 @@ EACH_ROW(mixture, offset)
             check_against_oracle(&x);
             release_guarded();
         }
+}
+
+/* Means near the largest number, whose sum and differences overflow: centring leaves them alone.
+ * dout . (value - out) is finite. */
+EACH_ROW(mixture, largest_means)
+{
+    static const double second[] = {-0.95, 0.95, 0.2};
+    const double most = sizeof(real) == 4 ? (double)FLT_MAX : DBL_MAX;
+    sattn_isa_set(*isa);
+    for (int i = 0; i < 3; i++) {
+        card x = {.queries = 1, .components = 2, .width = 2, .kind = SATTN_COVARIANCE_ZERO};
+        copy(x.tilt, (const double[]){0.125, 0}, 2), copy(x.dout, (const double[]){0.25, 0}, 2);
+        copy(x.mean, (const double[]){0.9 * most, 1, second[i] * most, 2}, 4);
+        const int larger = second[i] > 0.9;
+        at("isa %d case %d", (int)*isa, i);
+        solve_card(&x);
+        check(x.out[0] == x.mean[2 * larger] && x.out[1] == larger + 1);
+        check(x.cgf[0] == x.tilt[0] * x.mean[2 * larger]);
+        check(x.weight[larger] == 1 && x.weight[!larger] == 0);
+        check(isfinite(x.dtilt[0]) && x.dlog_weight[0] == 0 && x.dlog_weight[1] == 0);
+    }
 }
 
 /* Queries so large that CGF is 1e8 */
