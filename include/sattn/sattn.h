@@ -9,6 +9,7 @@
 #include "base.h"
 #include "exp.h"
 #include "fit.h"
+#include "hybrid.h"
 #include "isa.h"
 #include "learn.h"
 #include "linear.h"

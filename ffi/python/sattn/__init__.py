@@ -502,3 +502,4 @@ from sattn.attention import (  # noqa: E402, F401
     BOTTOM_RIGHT, TOP_LEFT, Attention, as_part, merge, merge_backward)
 from sattn.rows import Softmax, log_softmax, log_sum_exp, softmax  # noqa: E402, F401
 from sattn.linear import LinearAttention  # noqa: E402, F401
+from sattn.hybrid import hybrid, hybrid_backward  # noqa: E402, F401
