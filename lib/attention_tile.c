@@ -11,7 +11,7 @@ typedef FN(sattn_tile) tile;
 typedef FN(sattn_key_window) key_window;
 typedef FN(sattn_key_rows) key_rows;
 
-enum { TILE = SATTN_TILE, WINDOW = SATTN_WINDOW, FEW = 16 };
+enum { TILE = SATTN_TILE, WINDOW = SATTN_WINDOW };
 
 #define NOTHING (-(real)__builtin_inf())
 
@@ -234,15 +234,6 @@ int64_t FN(sattn_window_run)(const key_window *w, int64_t *from)
     return end - *from;
 }
 
-/* Few queries wait for memory: the rows after these are asked for while these are used. */
-static void fetch_next(const char *x, int64_t run, int64_t row, int64_t bytes)
-{
-    enum { LINE = 64 };
-    for (int64_t j = run; j < 2 * run; j++)
-        for (int64_t i = 0; i < bytes; i += LINE)
-            __builtin_prefetch(x + j * row + i);
-}
-
 key_rows FN(sattn_window_rows)(const call *k, const tile *t, const key_window *w,
                                const sattn_input *x, int64_t width, int64_t from, int64_t run,
                                int adjacent, real *copy)
@@ -257,8 +248,6 @@ key_rows FN(sattn_window_rows)(const call *k, const tile *t, const key_window *w
         at += (p->key_offset ? 0 : t->of.batch * x->batch) + (t->of.first_key + key) * x->row;
     const int64_t bytes = p->storage == SATTN_STORAGE_OWN ? (int64_t)sizeof(real) : 2;
     const char *from_here = (const char *)x->data + at * bytes;
-    if (t->lanes <= FEW && x->col == 1)
-        fetch_next(from_here, run, x->row * bytes, width * bytes);
     if (p->storage == SATTN_STORAGE_OWN && (!adjacent || x->col == 1))
         return (key_rows){(const real *)from_here, x->row, x->col};
     kernels()->widen(p->storage, run, width, from_here, x->row, x->col, copy);

@@ -6,7 +6,7 @@
  *
  * r is exactly 1 where the maximum stands, so that a lane does not feel its neighbours' maxima, and
  * where it stands in all lanes nothing needs rescaling. */
-#include "attention_tile.h"
+#include "attention_few.h"
 
 /* The lanes at q: maximum, weights and sum. Returns r. */
 static inline V weigh(int64_t count, V scale, const R *score, R *p, R *largest, R *sum)
@@ -79,6 +79,8 @@ void K(attention_values)(const struct T(sattn_values) * v)
 {
     if (v->careful)
         careful_values(v);
+    else if (v->lanes <= FEW && v->value_col == 1)
+        few_values(v);
     else
         tile_product(v->width, v->count, v->lanes, v->value, v->value_col, v->value_row, v->p,
                      v->state, v->state);

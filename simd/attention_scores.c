@@ -3,7 +3,7 @@
  *
  * Error of a score, u = 2^-24 (2^-53): the product over D is one chain of FMAs, D u sum |q_d k_d|
  * at worst; each later term rounds once more. The cap's tanh adds 2 u of itself (measured 1.5). */
-#include "attention_tile.h"
+#include "attention_few.h"
 
 typedef struct T(sattn_scores) scores;
 
@@ -68,8 +68,11 @@ static inline V finish(const scores *s, int64_t k, int64_t q, V raw)
 void K(attention_scores)(const scores *s)
 {
     const int64_t n = vector_lanes(s->lanes);
-    tile_product(s->count, s->width, s->lanes, s->key, s->key_row, s->key_col, s->query, NULL,
-                 s->score);
+    if (s->lanes <= FEW && s->key_col == 1)
+        few_scores(s);
+    else
+        tile_product(s->count, s->width, s->lanes, s->key, s->key_row, s->key_col, s->query, NULL,
+                     s->score);
     if (s->plain)
         return;
     for (int64_t k = 0; k < s->count; k++)
