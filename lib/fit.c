@@ -15,60 +15,51 @@ static const double farthest = 0x1p62;
 static const double farthest = 0x1p500;
 #endif
 
-static int32_t check(sattn_fit *p, const sattn_fit *given)
+static int32_t check_options(const sattn_fit *p)
 {
-    int32_t status = sattn_check_struct(p, given, sizeof *p, SATTN_FIT_LEAST_SIZE);
-    if (status == SATTN_OK)
-        status = sattn_par_check(p->threads);
-    if (status != SATTN_OK)
-        return status;
-    if (p->covariance_kind < SATTN_COVARIANCE_ZERO || p->covariance_kind > SATTN_COVARIANCE_FULL ||
-        p->flags != 0 || p->reserved != 0)
+    const int32_t kind = p->covariance_kind;
+    if (kind < SATTN_COVARIANCE_ZERO || kind > SATTN_COVARIANCE_LOW_RANK ||
+        (p->rank && kind != SATTN_COVARIANCE_LOW_RANK) || (p->flags & ~SATTN_SHARED_COVARIANCE))
         return SATTN_EOPTION;
-    if (p->tokens < 1 || p->components < 1 || p->width < 1 || p->lloyd_iterations < 0 ||
-        p->em_iterations < 0 || p->trace_length < 0)
+    if (p->tokens < 1 || p->components < 1 || p->width < 1 || p->rank < 0 ||
+        p->lloyd_iterations < 0 || p->em_iterations < 0 || p->trace_length < 0 ||
+        p->trace_length > INT64_MAX / 16)
         return SATTN_ESIZE;
     if (!(p->tolerance >= 0) || !(p->floor > 0) || p->floor > farthest * farthest)
         return SATTN_EVALUE;
-    const sattn_view token = {p->token, {1, p->tokens, p->width}, {0, p->token_row, 1}};
-    status = sattn_check_input(&token);
-    if (status == SATTN_OK && p->tokens > 1 && p->token_row < p->width)
-        status = SATTN_ESTRIDE;
-    if (status == SATTN_OK && (!p->log_weight || !p->mean ||
-                               (!p->covariance && p->covariance_kind != SATTN_COVARIANCE_ZERO) ||
-                               (!p->trace && p->trace_length > 0)))
-        status = SATTN_ENULL;
-    return status;
+    return SATTN_OK;
 }
 
-/* Outputs are written one after another at the end: one that shares memory with another would be
- * lost. Of a shape that sattn_em_layout accepted. */
-static int32_t check_outputs(const sattn_fit *p)
+static sattn_argument packed(const void *data, int64_t count, int64_t bytes)
 {
-    enum { ARRAYS = 7 };
-    const int64_t c = p->components, d = p->width;
-    const int64_t s = p->covariance_kind == SATTN_COVARIANCE_ZERO   ? 0
-                      : p->covariance_kind == SATTN_COVARIANCE_DIAG ? d
-                                                                    : d * d;
-    const struct {
-        sattn_view view;
-        int64_t bytes;
-    } a[ARRAYS] = {
-        {{p->token, {1, p->tokens, d}, {0, p->token_row, 1}}, sizeof(real)},
-        {{p->log_weight, {1, 1, c}, {0, 0, 1}}, sizeof(real)},
-        {{p->mean, {1, 1, c * d}, {0, 0, 1}}, sizeof(real)},
-        {{p->covariance, {1, 1, c * s}, {0, 0, 1}}, sizeof(real)},
-        {{p->trace, {1, 1, p->trace_length}, {0, 0, 1}}, sizeof *p->trace},
-        {{p->iterations, {1, 1, 1}, {0, 0, 1}}, sizeof *p->iterations},
-        {{p->label, {1, 1, p->tokens}, {0, 0, 1}}, sizeof *p->label},
+    return (sattn_argument){.view = {data, {1, 1, count, 1}, {0, 0, 1, 0}}, .bytes = bytes};
+}
+
+/* Of a shape that sattn_em_layout accepted. Outputs are written one after another at the end: one
+ * that shares memory with another would be lost. */
+static int32_t check_arrays(const sattn_em *em)
+{
+    const sattn_fit *p = em->p;
+    const int64_t n = p->tokens, c = p->components, d = p->width, r = sizeof(real);
+    const int64_t s = sattn_em_width(em) * (sattn_em_is_shared(em) ? 1 : c);
+    const sattn_argument in[] = {
+        {.view = {p->token, {1, n, d, 1}, {0, p->token_row, 1, 0}}, .bytes = r, .required = 1},
     };
-    if (p->trace_length > INT64_MAX / 16)
-        return SATTN_ESIZE;
-    for (int i = 1; i < ARRAYS; i++)
-        for (int j = 0; j < i; j++)
-            if (sattn_spans_meet(&a[i].view, a[i].bytes, &a[j].view, a[j].bytes))
-                return SATTN_EALIAS;
-    return SATTN_OK;
+    const sattn_argument out[] = {
+        packed(p->log_weight, c, r),
+        packed(p->mean, c * d, r),
+        packed(p->covariance, s, r),
+        packed(p->trace, p->trace_length, sizeof *p->trace),
+        packed(p->iterations, 1, sizeof *p->iterations),
+        packed(p->label, n, sizeof *p->label),
+    };
+    if (!p->log_weight || !p->mean || (!p->covariance && s > 0) ||
+        (!p->trace && p->trace_length > 0))
+        return SATTN_ENULL;
+    if (n > 1 && p->token_row < d)
+        return SATTN_ESTRIDE;
+    return sattn_check_arguments(in, sizeof in / sizeof in[0], out, sizeof out / sizeof out[0],
+                                 NULL, 0);
 }
 
 /* Tokens as doubles, less their mean: a common offset would cost the scatter matrices their digits.
@@ -96,18 +87,20 @@ static int32_t load(const sattn_em *em, double *offset)
     return SATTN_OK;
 }
 
-static void store(const sattn_em *em, const double *offset)
+static void store(const sattn_em *em, const double *offset, double *covariance)
 {
     const sattn_fit *p = em->p;
-    const int64_t c = em->c, d = em->d;
-    const int64_t s = p->covariance_kind == SATTN_COVARIANCE_FULL ? d * d : d;
-    real *log_weight = p->log_weight, *mean = p->mean, *covariance = p->covariance;
+    const int64_t c = em->c, d = em->d, s = sattn_em_width(em);
+    real *log_weight = p->log_weight, *mean = p->mean, *to = p->covariance;
     for (int64_t k = 0; k < c; k++)
         log_weight[k] = (real)em->log_weight[k];
     for (int64_t k = 0; k < c * d; k++)
         mean[k] = (real)(em->mean[k] + offset[k % d]);
-    for (int64_t k = 0; p->covariance_kind != SATTN_COVARIANCE_ZERO && k < c * s; k++)
-        covariance[k] = (real)em->covariance[k];
+    for (int64_t k = 0; s > 0 && k < (sattn_em_is_shared(em) ? 1 : c); k++) {
+        sattn_em_covariance(em, k, covariance, em->scratch);
+        for (int64_t i = 0; i < s; i++)
+            to[k * s + i] = (real)covariance[i];
+    }
     for (int64_t i = 0; i < p->trace_length; i++)
         p->trace[i] = i < em->iterations ? em->trace[i] : (double)NAN;
     if (p->iterations)
@@ -119,10 +112,15 @@ static void store(const sattn_em *em, const double *offset)
 int32_t FN(sattn_fit)(const sattn_fit *given)
 {
     sattn_fit p;
-    int32_t status = check(&p, given);
+    int32_t status = sattn_check_struct(&p, given, sizeof p, SATTN_FIT_LEAST_SIZE);
+    if (status == SATTN_OK)
+        status = sattn_par_check(p.threads);
+    if (status == SATTN_OK)
+        status = check_options(&p);
     if (status != SATTN_OK)
         return status;
     sattn_em em = {.p = &p,
+                   .seed = p.seed,
                    .n = p.tokens,
                    .c = p.components,
                    .d = p.width,
@@ -131,10 +129,11 @@ int32_t FN(sattn_fit)(const sattn_fit *given)
     const int64_t doubles = sattn_em_layout(&em, NULL);
     if (doubles < 0)
         return SATTN_ESIZE;
-    status = check_outputs(&p);
+    status = check_arrays(&em);
     if (status != SATTN_OK)
         return status;
-    double *memory = sattn_alloc((doubles + em.d) * (int64_t)sizeof *memory);
+    double *memory =
+        sattn_alloc((doubles + em.d + sattn_em_width(&em)) * (int64_t)sizeof *memory);
     if (!memory)
         return SATTN_ENOMEM;
     double *offset = memory + doubles;
@@ -143,7 +142,7 @@ int32_t FN(sattn_fit)(const sattn_fit *given)
     if (status == SATTN_OK)
         status = sattn_em_run(&em);
     if (status == SATTN_OK)
-        store(&em, offset);
+        store(&em, offset, offset + em.d);
     sattn_free(memory);
     return status;
 }

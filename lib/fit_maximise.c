@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The M-step of one component: weight, mean, covariance plus floor, and its inverse factor. */
+/* From moments to parameters: covariances of every kind, their inverse factors, log weights. */
+#include "eigen.h"
 #include "fit.h"
+#include "par.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef sattn_em em;
-typedef struct sattn_gemm_f64 gemm;
-
-static const double least_count = 1e-8; /* a component that holds less of one token is dead */
 
 /* S = U' U, U in the upper triangle of w; returns the sum of log U_ii. A pivot lost to rounding is
  * taken as the floor. By rows, as those of the inverse below: the inner loops run along a row. */
@@ -52,124 +51,167 @@ static void invert(int64_t d, double *w)
         memset(w + i * d + i + 1, 0, (size_t)(d - i - 1) * sizeof(double));
 }
 
-/* s += X' X of `count` rows of x: the lower triangle by strips of eight rows */
-static void add_squares(int64_t d, int64_t count, const double *x, double *s)
+static const double *scatter_of(const em *e, int64_t k)
 {
-    enum { STRIP = 8 };
-    for (int64_t i = 0; i < d; i += STRIP) {
-        const int64_t rows = d - i < STRIP ? d - i : STRIP;
-        double *strip = s + i * d;
-        sattn_em_row()->gemm(
-            &(gemm){rows, i + rows, count, x + i, 1, d, x, d, strip, d, strip, d, 1});
-    }
+    return sattn_em_is_shared(e) ? e->pooled : e->scatter + k * sattn_em_matrix(e);
 }
 
-/* scatter / count + floor, from deviations from the mean; tokens that the component does not touch
- * are left out */
-static void full_covariance(const em *e, int64_t k, double *x)
+/* Probabilistic principal components (Tipping, Bishop, JRSS B 61, 1999): the likeliest s I + F F'
+ * of a scatter has F from its largest eigenpairs and for s the mean of the other eigenvalues.
+ * to = s [d], F [d][rank]; scratch 2 d^2 + d */
+static void low_rank(const em *e, const double *scatter, double *to, double *scratch)
 {
-    const int64_t d = e->d, n = e->n;
-    const double *r = e->weight + k * n, *mean = e->mean + k * d;
-    double *s = e->covariance + k * d * d;
-    memset(s, 0, (size_t)(d * d) * sizeof(double));
-    for (int64_t block = 0; block < e->blocks; block++) {
-        const int64_t first = block * SATTN_EM_BLOCK, end = first + sattn_em_count(e, block);
-        int64_t used = 0;
-        for (int64_t q = first; q < end; q++) {
-            const double root = sqrt(r[q]);
-            if (root == 0)
-                continue;
-            for (int64_t i = 0; i < d; i++)
-                x[used * d + i] = (e->token[q * d + i] - mean[i]) * root;
-            used++;
-        }
-        add_squares(d, used, x, s);
-    }
+    const int64_t d = e->d, rank = e->p->rank, used = rank < d ? rank : d;
+    double *a = scratch, *vector = a + d * d, *value = vector + d * d, rest = 0;
+    memcpy(a, scatter, (size_t)(d * d) * sizeof *a);
+    sattn_eigen(d, a, value, vector);
+    for (int64_t i = used; i < d; i++)
+        rest += value[i] > 0 ? value[i] / (double)(d - used) : 0;
     for (int64_t i = 0; i < d; i++) {
-        for (int64_t j = 0; j <= i; j++)
-            s[i * d + j] = s[j * d + i] = s[i * d + j] / e->count[k];
-        s[i * d + i] += e->floor;
+        to[i] = rest + e->floor;
+        for (int64_t j = 0; j < rank; j++)
+            to[d + i * rank + j] =
+                j < used && value[j] > rest ? vector[j * d + i] * sqrt(value[j] - rest) : 0;
     }
 }
 
-static void diagonal_covariance(const em *e, int64_t k)
+/* S as a matrix, which factor() takes */
+static void full_covariance(const em *e, const double *scatter, double *s, double *scratch)
 {
-    const int64_t d = e->d, n = e->n;
-    const double *r = e->weight + k * n, *mean = e->mean + k * d;
-    double *s = e->covariance + k * d;
-    memset(s, 0, (size_t)d * sizeof(double));
-    for (int64_t q = 0; q < n; q++)
-        for (int64_t i = 0; i < d && r[q] > 0; i++) {
-            const double y = e->token[q * d + i] - mean[i];
-            s[i] += r[q] * y * y;
+    const int64_t d = e->d, rank = e->p->rank;
+    const int low = e->p->covariance_kind == SATTN_COVARIANCE_LOW_RANK;
+    const double *f = scratch + d;
+    if (!low)
+        memcpy(s, scatter, (size_t)(d * d) * sizeof *s);
+    else
+        low_rank(e, scatter, scratch, scratch + d * (1 + rank));
+    for (int64_t i = 0; low && i < d; i++)
+        for (int64_t j = 0; j < d; j++) {
+            s[i * d + j] = i == j ? scratch[i] : 0;
+            for (int64_t k = 0; k < rank; k++)
+                s[i * d + j] += f[i * rank + k] * f[j * rank + k];
         }
-    for (int64_t i = 0; i < d; i++)
-        s[i] = s[i] / e->count[k] + e->floor;
+    for (int64_t i = 0; !low && i < d; i++)
+        s[i * d + i] += e->floor;
 }
 
-static void mean_of(const em *e, int64_t k)
+static void diagonal_covariance(const em *e, const double *scatter, double *s)
 {
-    const double *r = e->weight + k * e->n;
-    double *mean = e->mean + k * e->d;
-    sattn_em_row()->gemm(&(gemm){1, e->d, e->n, r, 0, 1, e->token, e->d, mean, e->d, NULL, 0, 0});
-    for (int64_t i = 0; i < e->d; i++)
-        mean[i] /= e->count[k];
+    const int64_t d = e->d;
+    double mean = 0;
+    for (int64_t i = 0; i < d; i++)
+        mean += scatter[i] / (double)d;
+    for (int64_t i = 0; i < d; i++)
+        s[i] = (e->p->covariance_kind == SATTN_COVARIANCE_DIAG ? scatter[i] : mean) + e->floor;
+}
+
+void sattn_em_covariance(const em *e, int64_t k, double *to, double *scratch)
+{
+    const int64_t d = e->d;
+    const double *scatter = scatter_of(e, k);
+    switch (e->p->covariance_kind) {
+    case SATTN_COVARIANCE_ZERO:
+        return;
+    case SATTN_COVARIANCE_ISOTROPIC:
+        diagonal_covariance(e, scatter, scratch);
+        to[0] = scratch[0];
+        return;
+    case SATTN_COVARIANCE_DIAG:
+        diagonal_covariance(e, scatter, to);
+        return;
+    case SATTN_COVARIANCE_LOW_RANK:
+        low_rank(e, scatter, to, scratch);
+        return;
+    default:
+        full_covariance(e, scatter, to, scratch);
+    }
+    if (e->p->covariance_kind != SATTN_COVARIANCE_CHOLESKY)
+        return;
+    memcpy(scratch, to, (size_t)(d * d) * sizeof *to);
+    factor(d, scratch, e->floor, scratch + d * d);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            to[i * d + j] = j <= i ? scratch[d * d + j * d + i] : 0;
 }
 
 /* A dead component keeps its mean and never comes back. */
 static void bury(const em *e, int64_t k)
 {
-    const int64_t d = e->d, step = sattn_em_is_full(e) ? d + 1 : 1;
-    const int64_t size = d * (sattn_em_is_full(e) ? d : 1);
-    double *s = e->covariance + k * size;
-    memset(s, 0, (size_t)size * sizeof(double));
-    for (int64_t i = 0; i < d; i++)
-        s[i * step] = e->floor;
+    const int64_t size = sattn_em_matrix(e);
+    memset(e->scatter + k * size, 0, (size_t)size * sizeof(double));
     e->log_weight[k] = -INFINITY;
 }
 
-/* Whitening of the component: (x - mean)' S^-1 (x - mean) = |whiten x + shift|^2. Returns
- * log determinant / 2. */
-static double whiten(const em *e, int64_t k)
-{
-    const int64_t d = e->d;
-    const double *mean = e->mean + k * d;
-    double *shift = e->shift + k * d, log_determinant = 0;
-    if (sattn_em_is_full(e)) {
-        double *w = e->whiten + k * d * d;
-        log_determinant = factor(d, e->covariance + k * d * d, e->floor, w);
-        invert(d, w);
-        for (int64_t i = 0; i < d; i++) {
-            shift[i] = 0;
-            for (int64_t j = 0; j <= i; j++)
-                shift[i] -= w[i * d + j] * mean[j];
-        }
-        return log_determinant;
-    }
-    for (int64_t i = 0; i < d; i++) {
-        const double deviation = sqrt(e->covariance[k * d + i]);
-        e->whiten[k * d + i] = 1 / deviation;
-        shift[i] = -mean[i] / deviation;
-        log_determinant += log(deviation);
-    }
-    return log_determinant;
-}
-
-void sattn_em_maximise(void *context, int64_t k, int32_t thread)
+/* pooled row i: the mean of the scatters, weighted by what their components hold */
+static void pool_row(void *context, int64_t i, int32_t thread)
 {
     const em *e = context;
-    if (!(e->count[k] > least_count)) {
+    const int64_t size = sattn_em_matrix(e), width = size / e->d;
+    double *row = e->pooled + i * width, held = 0;
+    (void)thread;
+    memset(row, 0, (size_t)width * sizeof *row);
+    for (int64_t k = 0; k < e->c; k++)
+        held += sattn_em_lives(e, k) ? e->held[k] : 0;
+    for (int64_t k = 0; k < e->c; k++)
+        for (int64_t j = 0; sattn_em_lives(e, k) && j < width; j++)
+            row[j] += e->held[k] / held * e->scatter[k * size + i * width + j];
+}
+
+/* Whitening of covariance k: (x - mean)' S^-1 (x - mean) = |whiten x + shift|^2 */
+static void whiten(void *context, int64_t k, int32_t thread)
+{
+    const em *e = context;
+    const int64_t d = e->d, size = sattn_em_matrix(e);
+    double *w = e->whiten + k * size, *s = sattn_em_scratch(e, thread);
+    if (!sattn_em_is_shared(e) && !sattn_em_lives(e, k))
+        return;
+    e->half_log[k] = 0;
+    if (sattn_em_is_full(e)) {
+        full_covariance(e, scatter_of(e, k), s, s + size);
+        e->half_log[k] = factor(d, s, e->floor, w);
+        invert(d, w);
+        return;
+    }
+    diagonal_covariance(e, scatter_of(e, k), s);
+    for (int64_t i = 0; i < d; i++) {
+        const double deviation = sqrt(s[i]);
+        w[i] = 1 / deviation;
+        e->half_log[k] += log(deviation);
+    }
+}
+
+static void finish(void *context, int64_t k, int32_t thread)
+{
+    const em *e = context;
+    const int64_t d = e->d, set = sattn_em_is_shared(e) ? 0 : k;
+    const double *w = e->whiten + set * sattn_em_matrix(e), *mean = e->mean + k * d;
+    double *shift = e->shift + k * d;
+    (void)thread;
+    if (!sattn_em_lives(e, k)) {
         bury(e, k);
         return;
     }
-    mean_of(e, k);
-    e->log_weight[k] = log(e->count[k] / (double)e->n);
+    e->log_weight[k] = log(e->held[k] / e->total);
     if (e->p->covariance_kind == SATTN_COVARIANCE_ZERO)
         return;
-    if (sattn_em_is_full(e))
-        full_covariance(e, k, sattn_em_scratch(e, thread));
-    else
-        diagonal_covariance(e, k);
     e->constant[k] =
-        e->log_weight[k] - whiten(e, k) - (double)e->d * log(2 * 3.14159265358979323846) / 2;
+        e->log_weight[k] - e->half_log[set] - (double)d * log(2 * 3.14159265358979323846) / 2;
+    for (int64_t i = 0; i < d; i++) {
+        shift[i] = 0;
+        if (sattn_em_is_full(e))
+            for (int64_t j = 0; j <= i; j++)
+                shift[i] -= w[i * d + j] * mean[j];
+        else
+            shift[i] = -mean[i] * w[i];
+    }
+}
+
+void sattn_em_maximise(em *e)
+{
+    const int zero = e->p->covariance_kind == SATTN_COVARIANCE_ZERO;
+    if (!zero && sattn_em_is_shared(e))
+        sattn_par_for(e->d, e->threads, pool_row, e);
+    if (!zero)
+        sattn_par_for(sattn_em_is_shared(e) ? 1 : e->c, e->threads, whiten, e);
+    sattn_par_for(e->c, e->threads, finish, e);
 }

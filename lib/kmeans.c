@@ -14,7 +14,7 @@ typedef struct sattn_gemm_f64 gemm;
 static void distances(const em *e, int64_t block, const double *mean, double *out)
 {
     const int64_t count = sattn_em_count(e, block);
-    const double *x = e->column + block * SATTN_EM_BLOCK;
+    const double *x = e->column + e->first + block * SATTN_EM_BLOCK;
     memset(out, 0, (size_t)count * sizeof(double));
     for (int64_t i = 0; i < e->d; i++)
         for (int64_t n = 0; n < count; n++) {
@@ -49,17 +49,18 @@ static void seed_means(em *e)
     for (int64_t k = 0; k < e->c; k++) {
         double draw, total = 0;
         int64_t chosen = 0;
-        sattn_random_uniform_f64(e->p->seed, 0, k, 1, &draw);
-        for (int64_t n = 0; n < e->n; n++)
+        sattn_random_uniform_f64(e->seed, 0, k, 1, &draw);
+        for (int64_t n = 0; n < e->count; n++)
             total += k ? nearest[n] : 1;
         double left = draw * total;
-        for (int64_t n = 0; n < e->n && left > 0; n++) {
+        for (int64_t n = 0; n < e->count && left > 0; n++) {
             const double mass = k ? nearest[n] : 1;
             if (mass > 0)
                 chosen = n;
             left -= mass;
         }
-        memcpy(e->mean + k * e->d, e->token + chosen * e->d, (size_t)e->d * sizeof(double));
+        memcpy(e->mean + k * e->d, e->token + (e->first + chosen) * e->d,
+               (size_t)e->d * sizeof(double));
         sattn_par_for(e->blocks, e->threads, come_nearer, &(seeding){e, k});
     }
 }
@@ -76,7 +77,8 @@ static double distance(int64_t d, const double *x, const double *y)
 static void label_block(void *context, int64_t block, int32_t thread)
 {
     const em *e = context;
-    const int64_t first = block * SATTN_EM_BLOCK, count = sattn_em_count(e, block);
+    const int64_t first = e->first + block * SATTN_EM_BLOCK;
+    const int64_t count = sattn_em_count(e, block);
     double *score = sattn_em_scratch(e, thread), sum = 0;
     sattn_em_row()->gemm(&(gemm){e->c, count, e->d, e->mean, e->d, 1, e->column + first, e->n,
                                  score, SATTN_EM_BLOCK, e->constant, 1, 0});
@@ -105,16 +107,17 @@ static double label_tokens(em *e)
 /* Means of the labelled tokens; a component without tokens keeps its mean. */
 static void move_means(em *e)
 {
-    memset(e->count, 0, (size_t)e->c * sizeof(double));
-    for (int64_t n = 0; n < e->n; n++)
-        e->count[e->label[n]]++;
+    const int64_t end = e->first + e->count;
+    memset(e->held, 0, (size_t)e->c * sizeof(double));
+    for (int64_t n = e->first; n < end; n++)
+        e->held[e->label[n]]++;
     for (int64_t k = 0; k < e->c; k++)
-        for (int64_t i = 0; i < e->d && e->count[k] > 0; i++)
+        for (int64_t i = 0; i < e->d && e->held[k] > 0; i++)
             e->mean[k * e->d + i] = 0;
-    for (int64_t n = 0; n < e->n; n++) {
+    for (int64_t n = e->first; n < end; n++) {
         const int64_t k = e->label[n];
         for (int64_t i = 0; i < e->d; i++)
-            e->mean[k * e->d + i] += e->token[n * e->d + i] / e->count[k];
+            e->mean[k * e->d + i] += e->token[n * e->d + i] / e->held[k];
     }
 }
 
@@ -131,11 +134,8 @@ int32_t sattn_kmeans(em *e)
         before = value;
         move_means(e);
     }
-    memset(e->count, 0, (size_t)e->c * sizeof(double));
-    memset(e->weight, 0, (size_t)(e->c * e->n) * sizeof(double));
-    for (int64_t n = 0; n < e->n; n++) {
-        e->weight[e->label[n] * e->n + n] = 1;
-        e->count[e->label[n]]++;
-    }
+    memset(e->weight, 0, (size_t)(e->c * e->window) * sizeof(double));
+    for (int64_t n = 0; n < e->count; n++)
+        e->weight[e->label[e->first + n] * e->window + n] = 1;
     return SATTN_OK;
 }

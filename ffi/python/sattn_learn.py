@@ -14,7 +14,8 @@ import ctypes
 import numpy as np
 
 import sattn
-from sattn import _F64, _I32, _I64, _PROGRESS, _PTR, _U64, _check, _Descriptor, _fields, _pointer, hermite, library
+from sattn import _F64, _I32, _I64, _PTR, _U64, _check, _Descriptor, _fields, _pointer, hermite, library
+from sattn.fitting import _PROGRESS
 
 SOFTMAX, LINEAR = 0, 1
 SQUARED, LOGISTIC, CATEGORICAL = 0, 1, 2

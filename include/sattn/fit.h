@@ -24,16 +24,15 @@ typedef int32_t (*sattn_fit_progress)(void *context, int64_t iteration, double l
 typedef struct sattn_fit {
     int64_t size;                      /* sizeof (sattn_fit) as the caller was compiled */
     int64_t tokens, components, width; /* N, C, D */
-    int32_t covariance_kind;           /* ZERO = k-means alone, DIAG, FULL */
-    int32_t flags;                     /* 0 */
+    int32_t covariance_kind;           /* of mixture.h; ZERO = k-means alone */
+    int32_t flags;                     /* SATTN_SHARED_COVARIANCE: one for all components */
     int32_t threads;                   /* as in base.h */
-    int32_t reserved;                  /* 0 */
+    int32_t rank;                      /* of F, kind LOW_RANK; else 0 */
     int64_t lloyd_iterations;          /* at most; init sets 20 */
     int64_t em_iterations;             /* at most; init sets 100 */
     double tolerance; /* stop EM when the mean log-likelihood rises by less; init sets 1e-6 */
-    double floor;     /* > 0, added to the diagonal of every covariance, hence below its eigenvalues
-                   * (f32: before rounding to it); raised to 2^-44 of the tokens' total variance;
-                   * init sets 1e-6 */
+    double floor;     /* > 0, added to every eigenvalue (f32: before rounding to it); raised to
+                       * 2^-44 of the tokens' total variance; init sets 1e-6 */
     uint64_t seed;    /* of the k-means++ draws: same seed, same fit */
 
     const void *token; /* [N][D] */
@@ -42,7 +41,7 @@ typedef struct sattn_fit {
     /* Outputs, packed as mixture.h wants them; covariance may be NULL for kind ZERO. */
     void *log_weight; /* [C], normalised; -inf for a component that no token needs */
     void *mean;       /* [C][D] */
-    void *covariance; /* [C][...] by kind */
+    void *covariance; /* [C][...] by kind; shared: [...] */
 
     /* Optional outputs */
     double *trace; /* [trace_length] value that each EM iteration found, rest NaN */
@@ -59,7 +58,13 @@ typedef struct sattn_fit {
 SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int64_t components,
                                  int64_t width, int32_t covariance_kind);
 
-/* Fits the mixture.
+/* Fits the mixture. With A_c the scatter of component c about its mean (responsibilities times
+ * squared deviations, divided by what it holds) or, shared, the mean of A_c weighted by what the
+ * components hold, each M-step takes the likeliest S + floor I of its kind:
+ *   FULL, CHOLESKY  S = A             DIAG  the diagonal of A      ISOTROPIC  s = trace A / D
+ *   LOW_RANK        s = mean of the D - rank least eigenvalues of A, F = sqrt(l_i - s) v_i of the
+ *                   others (0 for columns beyond D): probabilistic principal components, Tipping,
+ *                   Bishop, JRSS B 61, 1999.
  *
  * Errors:  SATTN_ENULL token, log_weight, mean (or covariance) is NULL, or trace while its length
  *          is not 0; SATTN_ESTRUCT; SATTN_ESIZE a negative size, no token, no component or no
@@ -76,7 +81,7 @@ SATTN_API int32_t sattn_fit_init(sattn_fit *p, int64_t size, int64_t tokens, int
  *          and row.
  * Threads: over blocks of tokens and over components.
  * Memory:  N (C + 2 D) + 2 C D^2 doubles and 192 (C + D) a thread, about, allocated and freed
- *          within the call. */
+ *          within the call; kinds without matrices 2 C D in place of 2 C D^2. */
 SATTN_API int32_t sattn_fit_f32(const sattn_fit *p);
 SATTN_API int32_t sattn_fit_f64(const sattn_fit *p);
 

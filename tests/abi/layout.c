@@ -175,7 +175,7 @@ static const struct {
     MEMBER(sattn_fit, covariance_kind, 32),
     MEMBER(sattn_fit, flags, 36),
     MEMBER(sattn_fit, threads, 40),
-    MEMBER(sattn_fit, reserved, 44),
+    MEMBER(sattn_fit, rank, 44),
     MEMBER(sattn_fit, lloyd_iterations, 48),
     MEMBER(sattn_fit, em_iterations, 56),
     MEMBER(sattn_fit, tolerance, 64),

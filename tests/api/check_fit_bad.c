@@ -79,10 +79,10 @@ static const change changes[] = {
     SET(em_iterations, INT64_MAX, ESIZE),
     SET(trace_length, -1, ESIZE),
     SET(components, (int64_t)INT32_MAX + 1, ESIZE),
-    SET(covariance_kind, 3, EOPTION),
+    SET(covariance_kind, 6, EOPTION),
     SET(covariance_kind, -1, EOPTION),
     SET(flags, 1, EOPTION),
-    SET(reserved, 1, EOPTION),
+    SET(rank, 1, EOPTION),
     SET(threads, -1, EVALUE),
     SET(threads, SATTN_MAX_THREADS + 1, EVALUE),
     SET(token, 0, ENULL),
@@ -223,7 +223,7 @@ Test(fit_bad, init)
     check(sattn_fit_init(&p, size, N, -1, D, 0) == SATTN_ESIZE);
     check(sattn_fit_init(&p, size, N, C, -1, 0) == SATTN_ESIZE);
     check(sattn_fit_init(&p, size, N, INT64_MAX / 2, INT64_MAX / 2, 0) == SATTN_ESIZE);
-    check(sattn_fit_init(&p, size, N, C, D, 3) == SATTN_EOPTION);
+    check(sattn_fit_init(&p, size, N, C, D, 6) == SATTN_EOPTION);
     check(is_untouched(&p, sizeof p));
     check(FN(sattn_fit)(NULL) == SATTN_ENULL);
 }

@@ -441,65 +441,9 @@ def tilt_backward(query, map, dtilt, offset=None, scale=1.0, transposed=False, t
     return g
 
 
-_PROGRESS = ctypes.CFUNCTYPE(ctypes.c_int32, _PTR, ctypes.c_int64, _F64)
-
-
-class FitDescriptor(_Descriptor):
-    """struct sattn_fit of sattn/fit.h"""
-    _fields_ = _fields(
-        "i:size tokens components width;j:covariance_kind flags threads reserved;"
-        "i:lloyd_iterations em_iterations;d:tolerance floor;u:seed;p:token;i:token_row;"
-        "p:log_weight mean covariance trace;i:trace_length;p:iterations label") + [
-            ("progress", _PROGRESS), ("progress_context", _PTR)]
-
-
-_FIT_OPTIONS = "lloyd_iterations", "em_iterations", "tolerance", "floor", "seed", "threads"
-
-
-def fit(token, components, kind=FULL, progress=None, **options):
-    """Fits a mixture of `components` Gaussians to token [N, D]: -> Mixture with `trace` and `label`.
-    Options: lloyd_iterations, em_iterations, tolerance, floor, seed, threads. `progress(iteration,
-    log_likelihood)` may return True to stop, which raises SattnError."""
-    token = np.ascontiguousarray(token)
-    if token.ndim != 2:
-        raise ValueError(f"token has shape {token.shape}, not [N, D]")
-    (n, d), p = token.shape, FitDescriptor()
-    _check(library.sattn_fit_init(ctypes.byref(p), _I64(ctypes.sizeof(p)), _I64(n), _I64(components),
-                                   _I64(d), _I32(kind)))
-    for name, value in options.items():
-        if name not in _FIT_OPTIONS:  # ctypes takes any name
-            raise TypeError(f"fit has no option {name}")
-        setattr(p, name, value)
-    shape = {ZERO: None, DIAG: (components, d), FULL: (components, d, d)}[kind]
-    log_weight, mean = np.empty(components, token.dtype), np.empty((components, d), token.dtype)
-    covariance = None if shape is None else np.empty(shape, token.dtype)
-    trace, label = np.empty(max(1, p.em_iterations)), np.empty(n, np.int32)
-    done = _I64()
-    p.token, p.log_weight, p.mean = _pointer(token), _pointer(log_weight), _pointer(mean)
-    p.covariance, p.label, p.trace = _pointer(covariance), _pointer(label), _pointer(trace)
-    p.trace_length, p.iterations = trace.size, ctypes.cast(ctypes.byref(done), _PTR)
-    failure = []
-
-    def report(context, iteration, value):  # an exception cannot pass through C: it stops the fit
-        try:
-            return int(bool(progress(iteration, value)))
-        except BaseException as e:  # noqa: B902
-            failure.append(e)
-            return 1
-
-    if progress:
-        p.progress = _PROGRESS(report)
-    status = _typed("sattn_fit", token.dtype)(ctypes.byref(p))
-    if failure:
-        raise failure[0]
-    _check(status)
-    mixture = Mixture(log_weight, mean, covariance)
-    mixture.trace, mixture.label = trace[:done.value], label
-    return mixture
-
-
 from sattn.attention import (  # noqa: E402, F401
     BOTTOM_RIGHT, TOP_LEFT, Attention, as_part, merge, merge_backward)
 from sattn.rows import Softmax, log_softmax, log_sum_exp, softmax  # noqa: E402, F401
 from sattn.linear import LinearAttention  # noqa: E402, F401
 from sattn.hybrid import hybrid, hybrid_backward  # noqa: E402, F401
+from sattn.fitting import FitDescriptor, fit  # noqa: E402, F401
