@@ -12,7 +12,7 @@ grad_rows FN(sattn_grad_rows_of)(const sattn_attention *p, const tile *t, const 
 {
     const int64_t batch = p->key_offset ? 0 : t->of.batch * x->batch;
     real *at =
-        (real *)x->data + batch + t->of.key_head * x->head + (t->of.first_key + key) * x->row;
+        sattn_from(x->data, batch + t->of.key_head * x->head + (t->of.first_key + key) * x->row);
     if (x->col == 1)
         return (grad_rows){at, at, x->row, x->row, 1};
     kernels()->widen(SATTN_STORAGE_OWN, run, width, at, x->row, x->col, copy);
@@ -33,8 +33,8 @@ void FN(sattn_add_bias_gradient)(const sattn_attention *p, const tile *t, int64_
     for (int64_t q = 0; q < t->lanes; q++) {
         const int64_t row = t->first + q;
         const int64_t head = t->of.key_head * t->of.group + row / t->of.queries;
-        real *to = (real *)x->data + t->of.batch * x->batch + head * x->head +
-                   row % t->of.queries * x->row + key * x->col;
+        real *to = sattn_from(x->data, t->of.batch * x->batch + head * x->head +
+                                           row % t->of.queries * x->row + key * x->col);
         for (int64_t j = 0; j < run; j++)
             to[j * x->col] += e[j * TILE + q];
     }
@@ -45,7 +45,7 @@ void FN(sattn_clear_keys)(const sattn_attention *p, const sattn_segment *g, cons
 {
     const int64_t end = from + SATTN_STRIPE < g->array_keys ? from + SATTN_STRIPE : g->array_keys;
     const int64_t batch = p->key_offset ? 0 : g->batch * x->batch;
-    real *at = (real *)x->data + batch + g->key_head * x->head + g->first_key * x->row;
+    real *at = sattn_from(x->data, batch + g->key_head * x->head + g->first_key * x->row);
     for (int64_t i = from; x->data && i < end; i++)
         for (int64_t j = 0; j < width; j++)
             at[i * x->row + j * x->col] = 0;

@@ -69,7 +69,7 @@ void FN(sattn_tile_get)(const call *k, const tile *t, const sattn_input *x, int6
     int64_t head, query, run;
     for (int64_t q = 0; q < t->lanes; q += run) {
         run = run_of(t, q, &head, &query);
-        const real *from = (const real *)x->data + place_of(k, t, x, head, query);
+        const real *from = sattn_from(x->data, place_of(k, t, x, head, query));
         kernels()->widen(SATTN_STORAGE_OWN, run, cols, from, x->row, x->col, rows + q * cols);
     }
 }
@@ -81,7 +81,7 @@ void FN(sattn_tile_put)(const call *k, const tile *t, const real *rows, int64_t 
     int64_t head, query, run;
     for (int64_t q = 0; q < t->lanes; q += run) {
         run = run_of(t, q, &head, &query);
-        real *to = (real *)x->data + place_of(k, t, &as_input, head, query);
+        real *to = sattn_from(x->data, place_of(k, t, &as_input, head, query));
         for (int64_t i = 0; i < run; i++)
             for (int64_t j = 0; j < cols; j++)
                 to[i * x->row + j * x->col] = rows[(q + i) * cols + j];
@@ -171,8 +171,8 @@ static void pair_tile(const tile *t, const scratch *s, key_window *w, const satt
         if (bytes)
             kernels()->flags(run, w->count, (const uint8_t *)x->data + place, x->row, x->col, rows);
         else
-            kernels()->widen(SATTN_STORAGE_OWN, run, w->count, (const real *)x->data + place,
-                             x->row, x->col, rows);
+            kernels()->widen(SATTN_STORAGE_OWN, run, w->count, sattn_from(x->data, place), x->row,
+                             x->col, rows);
     }
     kernels()->live_columns(t->lanes, w->count, s->rows, bytes ? 0 : NOTHING, live);
     for (int64_t j = 0; j < w->count; j++)

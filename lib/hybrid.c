@@ -54,7 +54,7 @@ static double share_of_error(double a, double log_count)
 static void judge(const call *k, const tile *t, int64_t q, real *error, real *guarded)
 {
     const sattn_mixture *m = &k->given.rest;
-    const real *l = (const real *)m->log_weight + t->entry * m->log_weight_batch;
+    const real *l = sattn_from(m->log_weight, t->entry * m->log_weight_batch);
     double variance = 0, beyond = 0;
     for (int64_t c = 0; c < m->components; c++) {
         const double w = (double)t->weight[c * T + q];

@@ -138,7 +138,7 @@ static void share(const call *k, const tile *t, const gradients *g, int64_t c)
 static void add_to(void *gradient, int64_t at, int64_t count, const real *sum)
 {
     if (gradient)
-        kernels()->add(count, (real *)gradient + at, sum);
+        kernels()->add(count, sattn_from(gradient, at), sum);
 }
 
 /* What does not depend on S and X: sums over the tile's queries for components c .. c + count - 1,
@@ -222,7 +222,7 @@ static int32_t backward_tile(const call *k, const tile *t)
 static void reset(const sattn_mixture *m, void *gradient, int64_t batch, int64_t count)
 {
     for (int64_t b = 0; gradient && b < (batch ? m->batch : 1); b++)
-        memset((real *)gradient + b * batch, 0, (size_t)count * sizeof(real));
+        memset(sattn_from(gradient, b * batch), 0, (size_t)count * sizeof(real));
 }
 
 static void reset_all(const sattn_mixture *m)

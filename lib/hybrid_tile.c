@@ -15,7 +15,7 @@ enum { T = SATTN_TILE };
 
 static const real *log_weights(const call *k, int64_t entry)
 {
-    return (const real *)k->given.rest.log_weight + entry * k->given.rest.log_weight_batch;
+    return sattn_from(k->given.rest.log_weight, entry * k->given.rest.log_weight_batch);
 }
 
 int64_t FN(sattn_hybrid_run)(const call *k, int64_t entry, int64_t *first)
@@ -33,14 +33,14 @@ int64_t FN(sattn_hybrid_run)(const call *k, int64_t entry, int64_t *first)
 const real *FN(sattn_hybrid_mean)(const call *k, int64_t entry, int64_t c)
 {
     const sattn_mixture *m = &k->given.rest;
-    return (const real *)m->mean + entry * m->mean_batch + c * m->width;
+    return sattn_from(m->mean, entry * m->mean_batch + c * m->width);
 }
 
 const real *FN(sattn_hybrid_value)(const call *k, int64_t entry, int64_t c)
 {
     const sattn_mixture *m = &k->given.rest;
     return m->value_width
-               ? (const real *)m->value_mean + entry * m->value_mean_batch + c * m->value_width
+               ? sattn_from(m->value_mean, entry * m->value_mean_batch + c * m->value_width)
                : FN(sattn_hybrid_mean)(k, entry, c);
 }
 

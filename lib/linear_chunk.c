@@ -48,7 +48,7 @@ static int64_t place_of(const call *k, int64_t head, int64_t first, const sattn_
 void FN(sattn_linear_get)(const call *k, int64_t head, const sattn_input *x, int64_t first,
                           int64_t count, int64_t cols, int64_t row, real *rows)
 {
-    const real *from = (const real *)x->data + (count > 0 ? place_of(k, head, first, x) : 0);
+    const real *from = sattn_from(x->data, (count > 0 ? place_of(k, head, first, x) : 0));
     for (int64_t i = 0; i < count; i++)
         kernels()->widen(SATTN_STORAGE_OWN, 1, cols, from + i * x->row, x->row, x->col,
                          rows + i * row);
@@ -58,7 +58,7 @@ void FN(sattn_linear_put)(const call *k, int64_t head, const real *rows, int64_t
                           int64_t count, int64_t cols, const sattn_output *x, int accumulate)
 {
     const sattn_input as_input = sattn_as_input(x);
-    real *to = (real *)x->data + place_of(k, head, first, &as_input);
+    real *to = sattn_from(x->data, place_of(k, head, first, &as_input));
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < cols; j++) {
             real *y = to + i * x->row + j * x->col;

@@ -38,7 +38,7 @@ static tile tile_of(const call *k, int64_t task, int32_t thread)
 
 static void get_stats(const tile *t, const void *stats, int64_t row, real *largest, real *log_sum)
 {
-    const real *from = (const real *)stats + t->first * row;
+    const real *from = sattn_from(stats, t->first * row);
     for (int64_t q = 0; q < TILE; q++) {
         largest[q] = q < t->rows ? from[q * row] : -(real)__builtin_inf();
         log_sum[q] = q < t->rows ? from[q * row + 1] : 0;
@@ -57,20 +57,20 @@ static void forward(void *context, int64_t task, int32_t thread)
     const call *k = context;
     const sattn_merge *p = k->p;
     const tile t = tile_of(k, task, thread);
-    real *out = (real *)p->out + t.first * p->out_row;
+    real *out = sattn_from(p->out, t.first * p->out_row);
     get_parts(k, &t);
     kernels()->merge_totals(p->parts, t.largest, t.log_sum, t.top, t.log_total);
     for (int64_t i = 0; p->out && i < p->parts; i++) { /* the first may be in place */
         kernels()->merge_weights(t.largest + i * TILE, t.log_sum + i * TILE, t.top, t.log_total,
                                  t.w);
         kernels()->add_scaled_rows(&(struct FN(sattn_scaled_rows)){
-            t.rows, p->width, t.w, (const real *)p->part_out[i] + t.first * p->part_out_row,
+            t.rows, p->width, t.w, sattn_from(p->part_out[i], t.first * p->part_out_row),
             p->part_out_row, out, p->out_row, i > 0});
     }
     for (int64_t q = 0; p->out && p->parts == 0 && q < t.rows; q++)
         memset(out + q * p->out_row, 0, (size_t)p->width * sizeof(real));
     for (int64_t q = 0; p->stats && q < t.rows; q++) {
-        real *stats = (real *)p->stats + (t.first + q) * p->stats_row;
+        real *stats = sattn_from(p->stats, (t.first + q) * p->stats_row);
         stats[0] = t.top[q];
         stats[1] = t.log_total[q];
     }
@@ -82,31 +82,31 @@ static void backward(void *context, int64_t task, int32_t thread)
     const sattn_merge *p = k->p;
     const tile t = tile_of(k, task, thread);
     const int64_t e = p->dout ? p->width : 0;
-    const real *dout = (const real *)p->dout + (e ? t.first * p->dout_row : 0);
+    const real *dout = sattn_from(p->dout, t.first * p->dout_row);
     real dlse[TILE] = {0};
     get_parts(k, &t);
     get_stats(&t, p->stats, p->stats_row, t.top, t.log_total);
     for (int64_t q = 0; p->dlse && q < t.rows; q++)
         dlse[q] = ((const real *)p->dlse)[t.first + q];
     kernels()->pack(t.rows, e, dout, p->dout_row, t.dout);
-    kernels()->pack(t.rows, e, (const real *)p->out + t.first * p->out_row, p->out_row, t.out);
+    kernels()->pack(t.rows, e, sattn_from(p->out, t.first * p->out_row), p->out_row, t.out);
     kernels()->mixture_offset(e, t.dout, t.out, NULL, dlse, t.total);
     for (int64_t i = 0; i < p->parts; i++) {
         const real *largest = t.largest + i * TILE;
         kernels()->merge_weights(largest, t.log_sum + i * TILE, t.top, t.log_total, t.w);
         if (p->part_dlse) {
-            kernels()->pack(t.rows, e, (const real *)p->part_out[i] + t.first * p->part_out_row,
+            kernels()->pack(t.rows, e, sattn_from(p->part_out[i], t.first * p->part_out_row),
                             p->part_out_row, t.out);
             kernels()->mixture_offset(e, t.dout, t.out, NULL, NULL, t.part);
             kernels()->merge_pull(largest, t.w, t.total, t.part, dlse);
-            memcpy((real *)p->part_dlse[i] + t.first, dlse, (size_t)t.rows * sizeof(real));
+            memcpy(sattn_from(p->part_dlse[i], t.first), dlse, (size_t)t.rows * sizeof(real));
         }
         for (int64_t q = 0; q < t.rows && !p->dout; q++)
             t.w[q] = 0;
         if (p->part_dout)
             kernels()->add_scaled_rows(&(struct FN(sattn_scaled_rows)){
                 t.rows, p->width, t.w, dout, p->dout_row,
-                (real *)p->part_dout[i] + t.first * p->part_dout_row, p->part_dout_row, 0});
+                sattn_from(p->part_dout[i], t.first * p->part_dout_row), p->part_dout_row, 0});
     }
 }
 

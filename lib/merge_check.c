@@ -93,8 +93,8 @@ static int32_t check_forward(const sattn_merge *p, int64_t bytes)
 {
     const sattn_view out = rows_of(p, p->out, p->out_row, p->width);
     const sattn_view stats = rows_of(p, p->stats, p->stats_row, 2);
-    int32_t status = SATTN_OK;
-    if (p->out)
+    int32_t status = p->stats ? sattn_check_output(&stats) : SATTN_OK; /* before it is compared */
+    if (status == SATTN_OK && p->out)
         status = check_output(p, &out, &stats, 1, 1, p->out_row, bytes);
     if (status == SATTN_OK && p->stats)
         status = check_output(p, &stats, &out, 1, 2, p->stats_row, bytes);

@@ -23,7 +23,7 @@ static real *scratch_of(const block *k, int32_t thread)
 static const real *tilt_rows(const block *k, int64_t q)
 {
     const sattn_mixture *p = k->k->p;
-    return (const real *)p->tilt + k->b * p->tilt_batch + (k->first + q) * p->tilt_row;
+    return sattn_from(p->tilt, k->b * p->tilt_batch + (k->first + q) * p->tilt_row);
 }
 
 static const real *dout_rows(const block *k, int64_t q)
@@ -69,9 +69,10 @@ static void pull_tile(void *context, int64_t task, int32_t thread)
         }
     }
     if (p->dtilt)
-        kernels()->unpack(lanes, d, dtilt,
-                          (real *)p->dtilt + k->b * p->dtilt_batch + (k->first + q) * p->dtilt_row,
-                          p->dtilt_row, p->flags & SATTN_ACCUMULATE);
+        kernels()->unpack(
+            lanes, d, dtilt,
+            sattn_from(p->dtilt, k->b * p->dtilt_batch + (k->first + q) * p->dtilt_row),
+            p->dtilt_row, p->flags & SATTN_ACCUMULATE);
     for (int64_t r = q; diagonal && p->dcovariance && r < q + lanes; r++)
         kernels()->squares(d, tilt_rows(k, r), p->value_width ? NULL : dout_rows(k, r),
                            k->half + r * d, k->product + r * d);
@@ -151,10 +152,10 @@ static void sum_matrix(const block *k, int64_t c, int64_t panel, int cross, real
         return;
     if (cross)
         sum_outer(k, c, rows, 0, NULL, dout ? dout + i : NULL, scratch,
-                  (real *)p->dcross + k->b * p->cross_batch + (c * e + i) * d);
+                  sattn_from(p->dcross, k->b * p->cross_batch + (c * e + i) * d));
     else
         sum_outer(k, c, rows, (real)0.5, tilt_rows(k, 0) + i, dout && !e ? dout + i : NULL, scratch,
-                  (real *)p->dcovariance + k->b * p->covariance_batch + (c * d + i) * d);
+                  sattn_from(p->dcovariance, k->b * p->covariance_batch + (c * d + i) * d));
 }
 
 /* Tasks of the sums over a block's queries: groups of vectors, groups of factors, panels of
@@ -224,7 +225,7 @@ static void reset(const sattn_mixture *p, void *gradient, int64_t batch_stride, 
 {
     const int64_t entries = batch_stride ? p->batch : 1;
     for (int64_t b = 0; gradient && b < entries; b++)
-        memset((real *)gradient + b * batch_stride, 0, (size_t)count * sizeof(real));
+        memset(sattn_from(gradient, b * batch_stride), 0, (size_t)count * sizeof(real));
 }
 
 void FN(sattn_call_reset)(const call *k)

@@ -11,7 +11,7 @@ typedef FN(sattn_components) components;
 
 static const real *log_weights(const call *k, int64_t b)
 {
-    return (const real *)k->p->log_weight + b * k->p->log_weight_batch;
+    return sattn_from(k->p->log_weight, b * k->p->log_weight_batch);
 }
 
 static real *centred_means(const call *k, int64_t b)
@@ -92,7 +92,7 @@ static void centre_means(void *context, int64_t b, int32_t thread)
 {
     const call *k = context;
     const int64_t c = k->p->components, d = k->p->width;
-    const real *mean = (const real *)k->p->mean + b * k->p->mean_batch,
+    const real *mean = sattn_from(k->p->mean, b * k->p->mean_batch),
                *log_weight = log_weights(k, b);
     real *centred = centred_means(k, b), *centre = centred + c * d, top = -(real)__builtin_inf();
     static const real one = 1;
@@ -132,7 +132,7 @@ void FN(sattn_tile_statistics)(const call *k, int64_t b, int64_t at, int64_t lan
 {
     const sattn_mixture *p = k->p;
     const int64_t e = sattn_value_width(p);
-    const real *stats = (const real *)p->stats + b * p->stats_batch + 2 * at, *dcgf = p->dcgf;
+    const real *stats = sattn_from(p->stats, b * p->stats_batch + 2 * at), *dcgf = p->dcgf;
     real *largest = rows, *log_sum = rows + SATTN_TILE, *offset = rows + 2 * SATTN_TILE;
     real *cotangent = rows + 3 * SATTN_TILE;
     for (int64_t r = 0; r < SATTN_TILE; r++) {
@@ -140,7 +140,7 @@ void FN(sattn_tile_statistics)(const call *k, int64_t b, int64_t at, int64_t lan
         log_sum[r] = r < lanes ? stats[2 * r + 1] : 0;
         cotangent[r] = r < lanes && dcgf ? dcgf[b * p->dcgf_batch + at + r] : 0;
     }
-    kernels()->pack(lanes, e, (const real *)p->out + b * p->out_batch + at * p->out_row, p->out_row,
+    kernels()->pack(lanes, e, sattn_from(p->out, b * p->out_batch + at * p->out_row), p->out_row,
                     out);
     kernels()->mixture_offset(e, p->dout ? dout : NULL, out,
                               p->value_width ? NULL : FN(sattn_call_centre)(k, b), cotangent,

@@ -82,7 +82,7 @@ static void expand(void *context, int64_t task, int32_t thread)
 {
     const call *k = context;
     const int64_t d = k->p->width, count = sattn_covariance_count(k->given);
-    const real *s = (const real *)k->given->covariance + place_given(k, task);
+    const real *s = sattn_from(k->given->covariance, place_given(k, task));
     real *to = k->work + k->plan->matrices + task * k->plan->expanded;
     real *factor = scratch_of(k, thread);
     if (!is_live(k, task / count, task % count))
@@ -160,7 +160,7 @@ static void collect(void *context, int64_t task, int32_t thread)
                   at = place_given(k, task);
     const int32_t kind = k->given->covariance_kind;
     real *slope = k->covariance.slope + place(k, task, k->covariance.batch, k->covariance.width);
-    real *into = (real *)k->given->dcovariance + at, *factor = scratch_of(k, thread);
+    real *into = sattn_from(k->given->dcovariance, at), *factor = scratch_of(k, thread);
     if (k->covariance.kind == SATTN_COVARIANCE_FULL)
         symmetrise(d, slope);
     if (!k->plan->expanded || !is_live(k, task / count, task % count))
@@ -177,7 +177,7 @@ static void collect(void *context, int64_t task, int32_t thread)
         return;
     }
     const int lower = kind == SATTN_COVARIANCE_CHOLESKY;
-    const int64_t n = transpose_factor(k, (const real *)k->given->covariance + at, factor);
+    const int64_t n = transpose_factor(k, sattn_from(k->given->covariance, at), factor);
     real *product = factor + n * d; /* (G F)' */
     kernels()->gemm(&(gemm){n, d, d, factor, d, 1, slope, d, product, d, NULL, 0, 0});
     for (int64_t i = 0; i < d && !lower; i++)

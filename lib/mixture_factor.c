@@ -18,7 +18,7 @@ static void sum_tile(const block *k, const struct FN(sattn_components) * run, in
     const int64_t d = p->width, rows = run->count * run->rank, row = k->first + q,
                   at = c * k->k->plan->block + q;
     const int64_t lanes = k->count - q < SATTN_TILE ? k->count - q : SATTN_TILE;
-    const real *u = (const real *)p->tilt + k->b * p->tilt_batch + row * p->tilt_row;
+    const real *u = sattn_from(p->tilt, k->b * p->tilt_batch + row * p->tilt_row);
     const real *y = p->value_width ? NULL : p->dout;
     real *tilt = sattn_take(&scratch, d * SATTN_TILE), *dout = sattn_take(&scratch, d * SATTN_TILE);
     real *by_tilt = sattn_take(&scratch, rows * SATTN_TILE), *by_dout = scratch;
@@ -49,6 +49,6 @@ void FN(sattn_factor_sum)(const block *k, int64_t group, real *scratch)
         for (int64_t q = 0; q < k->count; q += SATTN_TILE)
             sum_tile(k, &run, first, q, scratch, sum);
         kernels()->add(count * run.rank * p->width,
-                       (real *)p->dcovariance + FN(sattn_call_factor)(k->k, k->b, first), sum);
+                       sattn_from(p->dcovariance, FN(sattn_call_factor)(k->k, k->b, first)), sum);
     }
 }

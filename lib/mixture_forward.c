@@ -46,8 +46,7 @@ static real *weights_of(const call *k, const span *s)
 
 static void load(const call *k, const span *s, const scratch *t)
 {
-    const real *tilt =
-        (const real *)k->p->tilt + s->b * k->p->tilt_batch + s->first * k->p->tilt_row;
+    const real *tilt = sattn_from(k->p->tilt, s->b * k->p->tilt_batch + s->first * k->p->tilt_row);
     kernels()->pack(s->lanes, k->p->width, tilt, k->p->tilt_row, t->tilt);
     if (k->p->covariance_kind == SATTN_COVARIANCE_DIAG)
         kernels()->squares(k->p->width * SATTN_TILE, t->tilt, NULL, t->half, NULL);

@@ -28,7 +28,7 @@ typedef struct {
 
 static const real *array_of(const void *data, int64_t at)
 {
-    return data ? (const real *)data + at : NULL;
+    return data ? sattn_from(data, at) : NULL;
 }
 
 /* Component c if it has a weight > 0 */
@@ -41,8 +41,8 @@ static int part_of(const call *k, int64_t b, int64_t c, part *x)
     const int64_t own = sattn_is_shared(k->given) ? 0 : c * k->covariance.width;
     const int has = e == 0 && k->covariance.kind != SATTN_COVARIANCE_ZERO;
     x->c = c;
-    x->mean = (const real *)p->mean + b * p->mean_batch + c * d;
-    x->value = e ? (const real *)p->value_mean + b * p->value_mean_batch + c * e : x->mean;
+    x->mean = sattn_from(p->mean, b * p->mean_batch + c * d);
+    x->value = e ? sattn_from(p->value_mean, b * p->value_mean_batch + c * e) : x->mean;
     x->cross = e ? array_of(p->cross, b * p->cross_batch + c * e * d) : NULL;
     x->covariance = has ? k->covariance.data + b * k->covariance.batch + own : NULL;
     x->diagonal = k->covariance.kind == SATTN_COVARIANCE_DIAG;
@@ -61,7 +61,7 @@ static real entry(const part *x, int64_t d, int64_t i, int64_t j)
 
 static void weigh(const call *k, int64_t b, real *weight)
 {
-    kernels()->exp(k->p->components, (const real *)k->p->log_weight + b * k->p->log_weight_batch,
+    kernels()->exp(k->p->components, sattn_from(k->p->log_weight, b * k->p->log_weight_batch),
                    weight);
 }
 
@@ -85,9 +85,8 @@ static void forward_entry(void *context, int64_t b, int32_t thread)
     real *m = l->memory + thread * l->each, *weight = m + d * e;
     weigh(&l->k, b, weight);
     moment(&l->k, b, weight, m);
-    kernels()->gemm(&(gemm){p->queries, e, d, (const real *)p->tilt + b * p->tilt_batch,
-                            p->tilt_row, 1, m, e, (real *)p->out + b * p->out_batch, p->out_row,
-                            NULL, 0, 0});
+    kernels()->gemm(&(gemm){p->queries, e, d, sattn_from(p->tilt, b * p->tilt_batch), p->tilt_row,
+                            1, m, e, sattn_from(p->out, b * p->out_batch), p->out_row, NULL, 0, 0});
 }
 
 static void add(void *gradient, int64_t at, real x)
@@ -133,7 +132,7 @@ static void backward_entry(void *context, int64_t b, int32_t thread)
     const int64_t d = p->width, e = sattn_value_width(p);
     real *m = l->memory + thread * l->each, *turned = m + d * e, *g = turned + d * e;
     real *gv = g + d * e, *gm = gv + d, *weight = gm + e;
-    const real *tilt = (const real *)p->tilt + b * p->tilt_batch;
+    const real *tilt = sattn_from(p->tilt, b * p->tilt_batch);
     const real *dout = array_of(p->dout, b * p->dout_batch);
     const int64_t queries = dout ? p->queries : 0;
     part x;
@@ -147,7 +146,7 @@ static void backward_entry(void *context, int64_t b, int32_t thread)
         if (part_of(&l->k, b, c, &x))
             add_part(&l->k, b, &x, weight[c], g, gv, gm);
     for (int64_t q = 0; p->dtilt && q < p->queries; q++) {
-        real *to = (real *)p->dtilt + b * p->dtilt_batch + q * p->dtilt_row;
+        real *to = sattn_from(p->dtilt, b * p->dtilt_batch + q * p->dtilt_row);
         kernels()->gemm(&(gemm){1, d, dout ? e : 0, dout ? dout + q * p->dout_row : NULL, 0, 1,
                                 turned, d, to, d, p->flags & SATTN_ACCUMULATE ? to : NULL, d, 1});
     }

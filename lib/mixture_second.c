@@ -64,7 +64,7 @@ static void pull(const second *s, const tile *t)
     const real *dout = p->dout;
     components run;
     int64_t first, count;
-    kernels()->pack(t->lanes, d, (const real *)p->tilt + row, p->tilt_row, t->tilt);
+    kernels()->pack(t->lanes, d, sattn_from(p->tilt, row), p->tilt_row, t->tilt);
     kernels()->pack(t->lanes, d, s->direction + row, p->tilt_row, t->p);
     kernels()->pack(dout ? t->lanes : 0, e,
                     dout ? dout + t->b * p->dout_batch + t->at * p->dout_row : NULL, p->dout_row,

@@ -60,11 +60,11 @@ static void forward_tile(void *context, int64_t task, int32_t thread)
     real *su = tilt + d * SATTN_TILE, square[SATTN_TILE] = {0};
     if (!is_live(k, b))
         return;
-    kernels()->pack(lanes, d, (const real *)p->tilt + b * p->tilt_batch + q * p->tilt_row,
-                    p->tilt_row, tilt);
+    kernels()->pack(lanes, d, sattn_from(p->tilt, b * p->tilt_batch + q * p->tilt_row), p->tilt_row,
+                    tilt);
     apply(k, b, tilt, su, 0);
     if (p->out && !p->value_width)
-        kernels()->unpack(lanes, d, su, (real *)p->out + b * p->out_batch + q * p->out_row,
+        kernels()->unpack(lanes, d, su, sattn_from(p->out, b * p->out_batch + q * p->out_row),
                           p->out_row, 1);
     add_dot(d, (real)0.5, tilt, su, square);
     for (int64_t i = 0; p->cgf && i < lanes; i++)
@@ -110,7 +110,7 @@ static rows rows_of(const call *k, int64_t b, int64_t q, int64_t most)
     const sattn_mixture *p = k->p;
     const real *dout = p->value_width ? NULL : p->dout, *dcgf = p->dcgf;
     return (rows){p->queries - q < most ? p->queries - q : most,
-                  (const real *)p->tilt + b * p->tilt_batch + q * p->tilt_row,
+                  sattn_from(p->tilt, b * p->tilt_batch + q * p->tilt_row),
                   dout ? dout + b * p->dout_batch + q * p->dout_row : NULL,
                   dcgf ? dcgf + b * p->dcgf_batch + q : NULL};
 }

@@ -24,7 +24,7 @@ static double entry(const arrays *a, int64_t row, int64_t i)
 /* Logarithm of the sum of the weights of batch entry b, -inf if there are none */
 static double log_total(const sattn_mixture *p, int64_t b)
 {
-    const real *l = (const real *)p->log_weight + b * p->log_weight_batch;
+    const real *l = sattn_from(p->log_weight, b * p->log_weight_batch);
     double top = -INFINITY, sum = 0;
     for (int64_t c = 0; c < p->components; c++)
         top = (double)l[c] > top ? (double)l[c] : top;

@@ -6,9 +6,13 @@
  *   real          the type
  *   FN(name)      name_f32 or name_f64
  *   kernels()     the active row of kernels of that type
- *   sattn_take    what cuts scratch into its parts */
+ *   sattn_take    what cuts scratch into its parts
+ *   sattn_from    an array from one of its elements on */
 
 #include "isa.h"
+
+#include <stddef.h>
+#include <stdint.h>
 
 #if SATTN_REAL == 32
 typedef float real;
@@ -21,6 +25,12 @@ typedef double real;
 #else
 #error "SATTN_REAL must be 32 or 64"
 #endif
+
+/* NULL, which is not there or empty, has no elements to begin at. */
+static inline real *sattn_from(const void *array, int64_t element)
+{
+    return array ? (real *)(uintptr_t)array + element : NULL;
+}
 
 /* The next `elements` of a stretch of scratch */
 static inline real *sattn_take(real **from, int64_t elements)

@@ -24,10 +24,13 @@ typedef struct sattn_softmax_call {
 int32_t sattn_softmax_check(sattn_softmax_call *k, const sattn_softmax *given, int direction,
                             int64_t element_bytes);
 
-/* The address of element (b, m) of an array, NULL if there is none */
-static inline void *sattn_softmax_at(const void *data, int64_t offset, int64_t bytes)
+/* The address of element (b, m) of an array, NULL if there is none. Modulo 2^64: an array that the
+ * call does not use has not been checked, and its address is not followed. */
+static inline void *sattn_softmax_at(const void *data, int64_t b, int64_t batch, int64_t m,
+                                     int64_t row, int64_t bytes)
 {
-    return data ? (char *)(uintptr_t)data + offset * bytes : NULL;
+    const uint64_t offset = (uint64_t)b * (uint64_t)batch + (uint64_t)m * (uint64_t)row;
+    return data ? (void *)(uintptr_t)((uintptr_t)data + offset * (uint64_t)bytes) : NULL;
 }
 
 /* Bytes of an element of x or y */

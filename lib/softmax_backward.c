@@ -49,8 +49,8 @@ static void rows_body(void *context, int64_t task, int32_t thread)
 static real *group_of_dbias(const problem *c, int64_t group)
 {
     const sattn_softmax *p = &c->k->p;
-    return (real *)p->dbias + group / c->plan->group_rows * p->bias_batch +
-           group % c->plan->group_rows * p->bias_row;
+    return sattn_from(p->dbias, group / c->plan->group_rows * p->bias_batch +
+                                    group % c->plan->group_rows * p->bias_row);
 }
 
 static real *partial(const problem *c, int64_t index)

@@ -13,7 +13,7 @@ static inline struct FN(sattn_softmax_rows)
     const sattn_softmax *p = &k->p;
     const int64_t own = sizeof(real), x = sattn_storage_bytes(p->x_storage, own);
     const int64_t y = sattn_storage_bytes(p->y_storage, own);
-#define PLACE(name, bytes) sattn_softmax_at(p->name, b * p->name##_batch + m * p->name##_row, bytes)
+#define PLACE(name, bytes) sattn_softmax_at(p->name, b, p->name##_batch, m, p->name##_row, bytes)
 #define OPERAND(name, bytes)                                                                       \
     {                                                                                              \
         PLACE(name, bytes), p->name##_row, p->name##_col                                           \
@@ -33,13 +33,13 @@ static inline struct FN(sattn_softmax_rows)
         .length_row = p->length_row,
         .sink = PLACE(sink, own),
         .sink_row = p->sink_row,
-        .stats = sattn_softmax_at(p->stats, b * p->stats_batch + m * k->stats_row, own),
+        .stats = sattn_softmax_at(p->stats, b, p->stats_batch, m, k->stats_row, own),
         .stats_row = k->stats_row,
-        .lse = sattn_softmax_at(p->lse, b * p->lse_batch + m * k->lse_row, own),
+        .lse = sattn_softmax_at(p->lse, b, p->lse_batch, m, k->lse_row, own),
         .lse_row = k->lse_row,
         .dx = OPERAND(dx, x),
         .dy = OPERAND(dy, y),
-        .dlse = sattn_softmax_at(p->dlse, b * p->dlse_batch + m * k->dlse_row, own),
+        .dlse = sattn_softmax_at(p->dlse, b, p->dlse_batch, m, k->dlse_row, own),
         .dlse_row = k->dlse_row,
     };
 #undef OPERAND

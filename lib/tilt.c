@@ -39,7 +39,7 @@ static int64_t map_cols(const call *k)
 
 static const real *map_of(const call *k, int64_t b)
 {
-    return (const real *)k->p.map + b * k->p.map_batch;
+    return sattn_from(k->p.map, b * k->p.map_batch);
 }
 
 static void turn(void *context, int64_t set, int32_t thread)
@@ -66,9 +66,9 @@ static void forward_tile(void *context, int64_t task, int32_t thread)
     const sattn_tilt *p = &k->p;
     const int64_t b = task / k->tiles, q = task % k->tiles * SATTN_TILE, d = p->width;
     const int64_t rows = p->queries - q < SATTN_TILE ? p->queries - q : SATTN_TILE;
-    const real *query = (const real *)p->query + b * p->query_batch + q * p->query_row;
+    const real *query = sattn_from(p->query, b * p->query_batch + q * p->query_row);
     const real *offset = p->offset, scale = (real)p->scale;
-    real *to = (real *)p->tilt + b * p->tilt_batch + q * p->tilt_row;
+    real *to = sattn_from(p->tilt, b * p->tilt_batch + q * p->tilt_row);
     (void)thread;
     kernels()->gemm(&(gemm){rows, d, p->query_width, query, p->query_row, 1, factor_of(k, b), d, to,
                             p->tilt_row, NULL, 0, 0});
@@ -85,8 +85,8 @@ static void backward_tile(void *context, int64_t task, int32_t thread)
     const sattn_tilt *p = &k->p;
     const int64_t b = task / k->tiles, q = task % k->tiles * SATTN_TILE, n = p->query_width;
     const int64_t rows = p->queries - q < SATTN_TILE ? p->queries - q : SATTN_TILE;
-    const real *dtilt = (const real *)p->dtilt + b * p->dtilt_batch + q * p->dtilt_row;
-    real *to = (real *)p->dquery + b * p->dquery_batch + q * p->dquery_row;
+    const real *dtilt = sattn_from(p->dtilt, b * p->dtilt_batch + q * p->dtilt_row);
+    real *to = sattn_from(p->dquery, b * p->dquery_batch + q * p->dquery_row);
     real sum[SATTN_TILE * PANEL];
     (void)thread;
     for (int64_t i = 0; i < n; i += PANEL) {
@@ -113,8 +113,8 @@ static void sum_panel(void *context, int64_t task, int32_t thread)
     for (int64_t x = 0; x < rows * cols; x++)
         sum[x] = 0;
     for (int64_t b = p->map_batch ? set : 0; b < (p->map_batch ? set + 1 : p->batch); b++) {
-        const real *query = (const real *)p->query + b * p->query_batch;
-        const real *dtilt = (const real *)p->dtilt + b * p->dtilt_batch;
+        const real *query = sattn_from(p->query, b * p->query_batch);
+        const real *dtilt = sattn_from(p->dtilt, b * p->dtilt_batch);
         const gemm g =
             is_transposed(k)
                 ? (gemm){rows, cols, p->queries, dtilt + i, 1, p->dtilt_row, query, p->query_row,
@@ -153,8 +153,8 @@ static void finish(void *context, int64_t task, int32_t thread)
         for (int64_t i = 0; i < d && !(p->flags & SATTN_ACCUMULATE); i++)
             ((real *)p->doffset)[set * p->offset_batch + i] = 0;
     for (int64_t b = 0; p->doffset && b < p->batch; b++) {
-        real *to = (real *)p->doffset + b * p->offset_batch;
-        const real *dtilt = (const real *)p->dtilt + b * p->dtilt_batch;
+        real *to = sattn_from(p->doffset, b * p->offset_batch);
+        const real *dtilt = sattn_from(p->dtilt, b * p->dtilt_batch);
         kernels()->gemm(
             &(gemm){1, d, p->queries, &one, 0, 0, dtilt, p->dtilt_row, to, d, to, d, 1});
     }
