@@ -12,7 +12,7 @@
  *   dcgf = t b - [a > limit] (t / a) w dout.x,    dout = t w dout */
 #include "check.h"
 #include "hybrid_tile.h"
-#include "mixture.h"
+#include "mixture_call.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -218,26 +218,6 @@ static int32_t backward_tile(const call *k, const tile *t)
     return status;
 }
 
-/* Sets a gradient of the mixture to 0; a shared one once. */
-static void reset(const sattn_mixture *m, void *gradient, int64_t batch, int64_t count)
-{
-    for (int64_t b = 0; gradient && b < (batch ? m->batch : 1); b++)
-        memset(sattn_from(gradient, b * batch), 0, (size_t)count * sizeof(real));
-}
-
-static void reset_all(const sattn_mixture *m)
-{
-    const int64_t c = m->components, e = m->value_width;
-    if (m->flags & SATTN_ACCUMULATE)
-        return;
-    reset(m, m->dlog_weight, m->log_weight_batch, c);
-    reset(m, m->dmean, m->mean_batch, c * m->width);
-    reset(m, m->dcovariance, m->covariance_batch,
-          sattn_covariance_count(m) * sattn_covariance_width(m));
-    reset(m, m->dvalue_mean, m->value_mean_batch, c * e);
-    reset(m, m->dcross, m->cross_batch, c * e * m->width);
-}
-
 static int32_t pull_exact(const call *k, const gradients *g)
 {
     sattn_attention a = k->given.exact;
@@ -276,7 +256,7 @@ int32_t FN(sattn_hybrid_backward)(const sattn_hybrid *given)
     int32_t status = FN(sattn_hybrid_begin)(&k, given, 1);
     if (status != SATTN_OK)
         return sattn_answer(status);
-    reset_all(&k.given.rest);
+    FN(sattn_mixture_reset)(&k.given.rest);
     const tile any = FN(sattn_hybrid_tile_of)(&k, 0, 0);
     const gradients g = gradients_of(&k, &any);
     for (int64_t task = 0; task < k.entries * k.tiles && status == SATTN_OK; task++) {

@@ -228,18 +228,22 @@ static void reset(const sattn_mixture *p, void *gradient, int64_t batch_stride, 
         memset(sattn_from(gradient, b * batch_stride), 0, (size_t)count * sizeof(real));
 }
 
+void FN(sattn_mixture_reset)(const sattn_mixture *p)
+{
+    const int64_t c = p->components, e = p->value_width;
+    if (p->flags & SATTN_ACCUMULATE)
+        return;
+    reset(p, p->dlog_weight, p->log_weight_batch, c);
+    reset(p, p->dmean, p->mean_batch, c * p->width);
+    reset(p, p->dcovariance, p->covariance_batch,
+          sattn_covariance_count(p) * sattn_covariance_width(p));
+    reset(p, p->dvalue_mean, p->value_mean_batch, c * e);
+    reset(p, p->dcross, p->cross_batch, c * e * p->width);
+}
+
 void FN(sattn_call_reset)(const call *k)
 {
-    const sattn_mixture *p = k->given;
-    const int64_t c = p->components, e = p->value_width;
-    if (!(p->flags & SATTN_ACCUMULATE)) {
-        reset(p, p->dlog_weight, p->log_weight_batch, c);
-        reset(p, p->dmean, p->mean_batch, c * p->width);
-        reset(p, p->dcovariance, p->covariance_batch,
-              sattn_covariance_count(p) * sattn_covariance_width(p));
-        reset(p, p->dvalue_mean, p->value_mean_batch, c * e);
-        reset(p, p->dcross, p->cross_batch, c * e * p->width);
-    }
+    FN(sattn_mixture_reset)(k->given);
     FN(sattn_covariance_reset)(k);
 }
 

@@ -51,6 +51,8 @@ void FN(sattn_tile_statistics)(const FN(sattn_call) * call, int64_t b, int64_t a
 
 /* Parameter gradients to 0, unless they are added to. */
 void FN(sattn_call_reset)(const FN(sattn_call) * call);
+/* The caller's part of it: the gradients of the parameters, each in its layout */
+void FN(sattn_mixture_reset)(const sattn_mixture *p);
 
 /* mixture_covariance.c: multiplies the covariances out; sets the gradient of what it multiplied out
  * to 0; at the end hands that gradient back to the caller's kind. */
