@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BUFFERS = 5 };
+enum { BUFFERS = 6 };
 
 /* Parts grow in memory; what is open in the panels says how to close them. */
 struct result {
     const settings *s;
-    FILE *numbers, *panels, *table, *curve, *text;
+    FILE *numbers, *panels, *table, *curve, *text, *notes;
     char *buffer[BUFFERS];
     size_t size[BUFFERS];
     int64_t count, panel_count, series_count, points;
@@ -49,7 +49,8 @@ result *result_new(const settings *s)
     result *r = array(1, sizeof *r);
     result_folder(s);
     r->s = s;
-    FILE **const parts[BUFFERS] = {&r->numbers, &r->panels, &r->table, &r->curve, &r->text};
+    FILE **const parts[BUFFERS] = {&r->numbers, &r->panels, &r->table,
+                                     &r->curve,   &r->text,   &r->notes};
     for (int i = 0; i < BUFFERS; i++)
         if (!(*parts[i] = open_memstream(&r->buffer[i], &r->size[i])))
             fail("out of memory");
@@ -177,7 +178,7 @@ void result_map(result *r, double x0, double x1, double y0, double y1, int64_t c
 
 void result_note(result *r, const char *text)
 {
-    fprintf(r->text, "\n%s\n", text);
+    fprintf(r->notes, "\n%s\n", text); /* below the table, which they would cut */
 }
 
 int result_all_off(void)
@@ -215,15 +216,15 @@ static void put(const settings *s, const char *name, const char *text, size_t si
 static void show(FILE *to, const result *r)
 {
     fprintf(to,
-            "\n| %-60s | %16s | %16s | %8s | %9s | origin |\n|---|---:|---:|---:|---:|---|\n%s\n",
-            "", "ours", "reference", "apart", "tolerance", r->buffer[4]);
+            "\n| %-60s | %16s | %16s | %8s | %9s | origin |\n|---|---:|---:|---:|---:|---|\n%s%s\n",
+            "", "ours", "reference", "apart", "tolerance", r->buffer[4], r->buffer[5]);
 }
 
 int result_end(result *r)
 {
     const experiment *e = r->s->experiment;
     end_panel(r);
-    FILE *const parts[BUFFERS] = {r->numbers, r->panels, r->table, r->curve, r->text};
+    FILE *const parts[BUFFERS] = {r->numbers, r->panels, r->table, r->curve, r->text, r->notes};
     for (int i = 0; i < BUFFERS; i++)
         if (fclose(parts[i]) != 0)
             fail("out of memory");
